@@ -3,7 +3,7 @@
 // Compile-time parameter: BORDER, one of these numbers.
 #pragma once
 
-#include "common/types.cuh"
+#include "common/platform/types.cuh"
 
 // The same numbers are in src/engine/cuda/kernels/plane_group.rs; a test there compares them.
 enum BorderMode {

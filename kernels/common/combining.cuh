@@ -1,7 +1,7 @@
 // Combines the sums of one or several masks to one number: the root of integer sums of squares.
 //
 // Compile-time parameters, beside those of common/plane.cuh:
-//   COMBINING        as in common/numbers.cuh
+//   COMBINING        as in common/enums.cuh
 //   MASKS            masks of MASK_W x MASK_H
 // and for magnitudes
 //   SCALE_N, SCALE_D the factor of a root, as a fraction
@@ -10,9 +10,9 @@
 //   MOST_SUM         the largest magnitude of a sum
 #pragma once
 
-#include "common/numbers.cuh"
+#include "common/enums.cuh"
 #include "common/plane.cuh"
-#include "common/ptx.cuh"
+#include "common/platform/ptx.cuh"
 
 // True if n/d sqrt(squares) is at least number - 1/2: (2 number - 1)^2 d^2 <= 4 n^2 squares. `squares` is at
 // most MOST_SQUARES, so that both sides fit 64 bits.

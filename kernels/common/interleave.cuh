@@ -3,8 +3,7 @@
 // Compile-time parameters: SAMPLE_BYTES, CHANNELS, as in scalar/convolve.cuh.
 #pragma once
 
-typedef unsigned int u32;
-typedef int i32;
+#include "common/platform/types.cuh"
 
 // Deinterleaves CHANNELS words of pixels: to one word of each component.
 __device__ __forceinline__ void deinterleave(u32 (&parts)[CHANNELS], const u32 (&pixels)[CHANNELS])

@@ -3,8 +3,8 @@
 // Compile-time parameters: SAMPLE_BYTES, CHANNELS, CONVOLVED and BORDER, as in scalar/convolve.cuh.
 #pragma once
 
-#include "common/offset.cuh"
-#include "common/types.cuh"
+#include "common/platform/offset.cuh"
+#include "common/platform/types.cuh"
 
 #if SAMPLE_BYTES == 1
 typedef u8 Sample;

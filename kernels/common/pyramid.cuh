@@ -16,7 +16,7 @@
 //   STEP, RADIUS   pixels from a low pixel to the next, low pixels on each side that the low filter reads
 #pragma once
 
-#include "common/types.cuh"
+#include "common/platform/types.cuh"
 
 // Low pixels that a pixel is interpolated from.
 constexpr i32 TAPS = 6;

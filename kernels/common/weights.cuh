@@ -5,7 +5,7 @@
 // module, and each step of a chain has a module of its own, so that no step can overwrite another's weights.
 #pragma once
 
-#include "common/types.cuh"
+#include "common/platform/types.cuh"
 
 #if CONSTANT_WEIGHTS
 #define WEIGHTS(Type, Number, symbol, count) \

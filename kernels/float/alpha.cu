@@ -5,7 +5,8 @@
 // Compile-time parameters, beside LEVELS, SAMPLE_BYTES, SAMPLE_SHIFT and THRESHOLD: CHANNELS, components that
 // lie interleaved in a plane; COMPONENTS, all of them; ALPHA, which of them is alpha; CONVOLVED, a bit for
 // each whose sums were made; FILTERED, a bit for each whose result is stored.
-#define BORDER 0
+// float/plane.cuh asks for a border and a mask. Here neither is used: no pixel reads its neighbours.
+#define BORDER REPLICATE
 #define MASK_W 1
 #define MASK_H 1
 #include "float/plane.cuh"

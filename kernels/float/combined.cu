@@ -3,8 +3,8 @@
 //
 // Compile-time parameters, beside those of the headers:
 //   TILED      as in float/direct.cu
-//   COMBINING  as in common/numbers.cuh
-#include "common/numbers.cuh"
+//   COMBINING  as in common/enums.cuh
+#include "common/enums.cuh"
 #include "common/weights.cuh"
 #include "float/plain.cuh"
 #include "float/tile.cuh"

@@ -25,9 +25,9 @@
 #pragma once
 
 #include "common/border.cuh"
-#include "common/offset.cuh"
-#include "common/ptx.cuh"
-#include "common/types.cuh"
+#include "common/platform/offset.cuh"
+#include "common/platform/ptx.cuh"
+#include "common/platform/types.cuh"
 
 #ifndef MASKS
 #define MASKS 1

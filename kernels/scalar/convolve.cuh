@@ -1,7 +1,7 @@
 // What the scalar kernels share: loads, the tile, the sums, the store.
 //
 // Compile-time parameters (given by src/engine/cuda/kernels/scalar.rs):
-//   PIXELS            where a thread reads pixels, as in common/numbers.cuh
+//   PIXELS            where a thread reads pixels, as in common/enums.cuh
 //   CONSTANT_WEIGHTS  1: the weights lie in constant memory, 0: in global memory, read through the read-only
 //                     path
 //   SAMPLE_BYTES      1 or 2; SAMPLE_SHIFT: unused low bits of a stored sample
@@ -18,7 +18,7 @@
 #pragma once
 
 #include "common/border.cuh"
-#include "common/numbers.cuh"
+#include "common/enums.cuh"
 #include "common/plane.cuh"
 
 #if WIDE

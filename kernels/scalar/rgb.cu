@@ -9,8 +9,8 @@
 // Compile-time parameters: SAMPLE_BYTES; COMPONENTS, of the frame's colours, 1 or 3; LOG2_X, LOG2_Y, the
 // subsampling of the last two; FIELDS, 1 if each row of chroma is one field's; FACTOR_BITS; BLOCK_W, BLOCK_H,
 // threads of a block.
-#include "common/offset.cuh"
-#include "common/types.cuh"
+#include "common/platform/offset.cuh"
+#include "common/platform/types.cuh"
 
 #if SAMPLE_BYTES == 1
 typedef u8 Sample;

@@ -8,7 +8,7 @@
 // to more than 16 bytes on both sides, so that the last thread of a row may go beyond its end.
 //
 // Compile-time parameters: SAMPLE_BYTES; SHIFT, unused low bits of a surface's sample.
-#include "common/offset.cuh"
+#include "common/platform/offset.cuh"
 
 typedef unsigned char u8;
 typedef unsigned int u32;

@@ -186,8 +186,8 @@ Result compile(Program &program, unsigned architecture, const std::vector<string
     // were not loaded, which nobody needs, are made of anything, and where arithmetic is done for its own
     // sake. Without optimisation, since most kernels run for less time than they take to compile.
     const string &name = program.main.name;
-    const bool is_ceiling = name == "common/ceiling.cu",
-               wraps = is_ceiling || name.compare(0, 7, "tensor/") == 0;
+    const bool is_peak = name == "timing/peak.cu",
+               wraps = is_peak || name.compare(0, 7, "tensor/") == 0;
     std::vector<string> words = {STANDIN_COMPILER,
                                  "-x",
                                  "c++",
@@ -208,7 +208,7 @@ Result compile(Program &program, unsigned architecture, const std::vector<string
                                  "kernel.h",
                                  "-I.",
                                  "-I" STANDIN_FOLDER,
-                                 "-DSTANDIN_WRAPS=" + string(is_ceiling ? "standin::WRAPS" : "0")};
+                                 "-DSTANDIN_WRAPS=" + string(is_peak ? "standin::WRAPS" : "0")};
     words.push_back(wraps ? "-fwrapv" : "-fsanitize=signed-integer-overflow");
     words.insert(words.end(), {"-fsanitize=alignment,bounds", "-fsanitize-trap=all"});
     words.insert(words.end(), defines.begin(), defines.end());
@@ -216,7 +216,7 @@ Result compile(Program &program, unsigned architecture, const std::vector<string
     for (const string &define : defines) sscanf(define.c_str(), "-DLOADER=%d", &loader);
     std::vector<Text> files = {{"main.cpp", whole_text(program, loader)}};
     for (const Text &header : program.headers) {
-        const bool is_ptx = header.name == "common/ptx.cuh";
+        const bool is_ptx = header.name == "common/platform/ptx.cuh";
         files.push_back({header.name, is_ptx ? read_file(STANDIN_FOLDER "/ptx.cuh") : rewrite(header.text)});
     }
     // Where no text asks for the architecture, cards of every generation share what is compiled.

@@ -1,8 +1,8 @@
-// The functions of kernels/common/ptx.cuh by way of the stand-in's driver, whose NVRTC gives kernel texts
-// this file.
+// The functions of kernels/common/platform/ptx.cuh by way of the stand-in's driver, whose NVRTC gives kernel
+// texts this file.
 #pragma once
 
-#include "common/types.cuh"
+#include "common/platform/types.cuh"
 
 namespace standin {
 inline void multiply(int bits, i32 (&d)[4], const u32 (&a)[4], const u32 (&b)[2], const i32 (&c)[4])

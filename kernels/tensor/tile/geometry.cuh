@@ -42,7 +42,7 @@
 #define TMA 2
 
 #include "common/plane.cuh"
-#include "common/ptx.cuh"
+#include "common/platform/ptx.cuh"
 
 // The rest of a launch's parameters. The same struct is in src/engine/cuda/launch/parameters.rs.
 struct Tiles {

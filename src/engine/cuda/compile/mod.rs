@@ -74,13 +74,13 @@ macro_rules! text {
 const HEADERS: [(&str, &str); 25] = [
     text!("common/border.cuh"),
     text!("common/combining.cuh"),
+    text!("common/enums.cuh"),
     text!("common/interleave.cuh"),
-    text!("common/numbers.cuh"),
-    text!("common/offset.cuh"),
     text!("common/plane.cuh"),
-    text!("common/ptx.cuh"),
+    text!("common/platform/offset.cuh"),
+    text!("common/platform/ptx.cuh"),
+    text!("common/platform/types.cuh"),
     text!("common/pyramid.cuh"),
-    text!("common/types.cuh"),
     text!("common/weights.cuh"),
     text!("float/plain.cuh"),
     text!("float/plane.cuh"),
@@ -139,7 +139,7 @@ impl Source {
             Source::FloatCombined => text!("float/combined.cu"),
             Source::FloatPyramid => text!("float/pyramid.cu"),
             Source::FloatAlpha => text!("float/alpha.cu"),
-            Source::Ceiling => text!("common/ceiling.cu"),
+            Source::Ceiling => text!("timing/peak.cu"),
         }
     }
 

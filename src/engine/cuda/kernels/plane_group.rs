@@ -97,10 +97,10 @@ pub(crate) fn intermediate_bytes(wide: bool) -> usize {
     if wide { 4 } else { 2 }
 }
 
-/// The parameter COMBINING for a kernel whose sums become samples, as `kernels/common/numbers.cuh` has it.
+/// The parameter COMBINING for a kernel whose sums become samples, as `kernels/common/enums.cuh` has it.
 pub(crate) const LINEAR_NUMBER: i64 = 3;
 
-/// The parameter COMBINING, as `kernels/common/numbers.cuh` has it.
+/// The parameter COMBINING, as `kernels/common/enums.cuh` has it.
 pub(crate) fn combining_number(combining: Combining) -> i64 {
     match combining {
         Combining::Absolute => 0,
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn combinings_have_the_numbers_that_kernels_know_them_by() {
-        let text = include_str!("../../../../kernels/common/numbers.cuh");
+        let text = include_str!("../../../../kernels/common/enums.cuh");
         let magnitude = Combining::Magnitude(Scale::ONE);
         for (name, number) in [
             ("ABSOLUTE", combining_number(Combining::Absolute)),

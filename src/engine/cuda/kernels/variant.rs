@@ -110,7 +110,7 @@ impl MemoryVariant {
     }
 }
 
-/// The parameter PIXELS, as `kernels/common/numbers.cuh` has it.
+/// The parameter PIXELS, as `kernels/common/enums.cuh` has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Pixels {
     Global = 0,
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn pixels_have_the_numbers_that_kernels_know_them_by() {
-        let text = include_str!("../../../../kernels/common/numbers.cuh");
+        let text = include_str!("../../../../kernels/common/enums.cuh");
         for (name, pixels) in [
             ("GLOBAL", Pixels::Global),
             ("TILE", Pixels::Shared),

@@ -314,7 +314,7 @@ pub(crate) fn to_rgb(
     launch(function, grid, stream, &mut [(&raw mut rgb).cast()])
 }
 
-/// Launches `copy_words` of common/ceiling.cu for `words` words of 16 bytes, to which nothing that is
+/// Launches `copy_words` of timing/peak.cu for `words` words of 16 bytes, to which nothing that is
 /// enqueued on `sequence` writes.
 pub(crate) fn copy_words(
     function: Function,
@@ -324,7 +324,7 @@ pub(crate) fn copy_words(
     words: usize,
 ) -> Result<(), EngineError> {
     const THREADS: usize = 256;
-    /// WORDS of common/ceiling.cu.
+    /// WORDS of timing/peak.cu.
     const WORDS_A_THREAD: usize = 4;
     let grid = Grid {
         x: words.div_ceil(THREADS * WORDS_A_THREAD).max(1),
@@ -345,7 +345,7 @@ pub(crate) fn copy_words(
     launch(function, grid, sequence.stream, &mut parameters)
 }
 
-/// Launches one of common/ceiling.cu's arithmetic kernels; `out` has room for an integer of each thread.
+/// Launches one of timing/peak.cu's arithmetic kernels; `out` has room for an integer of each thread.
 pub(crate) fn bare_arithmetic(
     function: Function,
     stream: sys::CUstream,

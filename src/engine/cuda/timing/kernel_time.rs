@@ -293,7 +293,7 @@ impl KernelTimer {
     pub fn arithmetic(&mut self, effort: KernelEffort) -> Result<ArithmeticRates, EngineError> {
         const THREADS: u32 = 256;
         const ROUNDS: i32 = 1024;
-        /// CHAINS of common/ceiling.cu.
+        /// CHAINS of timing/peak.cu.
         const CHAINS: f64 = 8.0;
         self.device.bind()?;
         let blocks = self.device.info.multiprocessors.max(1) * 32;

@@ -1,6 +1,6 @@
 // Kernels that measure a card's peak rates: plain copies and bare multiply-adds.
 
-#include "common/ptx.cuh"
+#include "common/platform/ptx.cuh"
 
 // Words that a thread copies.
 #define WORDS 4

@@ -2,7 +2,7 @@
 // replaces this file alone.
 #pragma once
 
-#include "common/types.cuh"
+#include "common/platform/types.cuh"
 
 // Multiplies 16 rows of 32 bytes with 8 columns of 32 bytes and adds the products to d. With g = lane / 4 and
 // t = lane % 4: a[0] and a[2] are bytes 4t to 4t + 3 and 16 + 4t to 19 + 4t of row g, a[1] and a[3] those of

@@ -1,4 +1,4 @@
-// The numbers by which parameters name one of several ways. The same numbers are in
+// The values of compile-time parameters that are no quantities, each with its name. The same numbers are in
 // src/engine/cuda/kernels/plane_group.rs and variant.rs; tests there compare them.
 #pragma once
 
