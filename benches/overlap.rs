@@ -3,7 +3,7 @@
 //! overlap`, or checks/overlap in a bundle; parts of rows' names as arguments choose rows.
 //!
 //! Rates are those of the frames after the first `WARM_UP`, so that no allocation and no compilation is in
-//! them; each row is the median of `ROUNDS` runs, the ceiling measured anew beside each.
+//! them; each row is the median of `ROUNDS` runs, the peak measured anew beside each.
 
 mod rows;
 
@@ -310,14 +310,14 @@ fn compare(size: &str) -> Fallible<()> {
         ("no overlap, pageable", serial(Overlap::SerialPageable)),
     ];
     for (name, options) in rows.into_iter().filter(|(name, _)| is_wanted(name)) {
-        let (mut rates, mut shares, mut ceilings, mut efficiencies) = (vec![], vec![], vec![], vec![]);
+        let (mut rates, mut shares, mut peaks, mut efficiencies) = (vec![], vec![], vec![], vec![]);
         let (mut parts, mut host) = ([0.0; 3], 0.0);
         for _ in 0..ROUNDS {
-            let ceiling = duplex(0, bytes, Duration::from_millis(250))?.rate();
+            let peak = duplex(0, bytes, Duration::from_millis(250))?.rate();
             let guess = if options.overlap == Overlap::SerialPageable {
-                ceiling / 6.0
+                peak / 6.0
             } else {
-                ceiling
+                peak
             };
             let frames = WARM_UP + (guess * SECONDS) as u64;
             let steady = run(
@@ -325,8 +325,8 @@ fn compare(size: &str) -> Fallible<()> {
                 Box::new(Cuda::new(chain()?, options)?),
             )?;
             rates.push(steady.rate);
-            ceilings.push(ceiling);
-            shares.push(steady.rate / ceiling);
+            peaks.push(peak);
+            shares.push(steady.rate / peak);
             efficiencies.push(steady.efficiency);
             parts = steady.parts;
             host = steady.submit.as_secs_f64();
@@ -334,7 +334,7 @@ fn compare(size: &str) -> Fallible<()> {
         println!(
             "{size:<18} {name:<20} {:>8.0} {:>8.0} {:>6.1}% {:>8.3} {:>8.1} {:>8.1} {:>8.1} {:>8.1}",
             median(rates),
-            median(ceilings),
+            median(peaks),
             100.0 * median(shares),
             median(efficiencies),
             parts[0] * 1e6,

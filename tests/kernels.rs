@@ -436,7 +436,7 @@ fn every_kernel_variant_compiles_without_a_warning() {
             let mut chosen = sample(architecture, &all, step, &mut met);
             // What they are held against compiles everywhere too.
             chosen.push(Recipe {
-                source: Source::Ceiling,
+                source: Source::Peak,
                 parameters: Vec::new(),
             });
             chosen.into_iter().map(move |recipe| (architecture, recipe))

@@ -427,7 +427,7 @@ fn a_sweep_of_one_cell_and_one_of_none_have_pages_too() {
     sweep.cells.truncate(1);
     well_formed(&sweep.to_html("framepipe bench kernels").unwrap());
     sweep.cells.clear();
-    sweep.ceilings.clear();
+    sweep.peaks.clear();
     assert!(!sweep.to_html("framepipe bench kernels").unwrap().contains("<svg"));
 }
 

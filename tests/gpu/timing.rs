@@ -7,7 +7,7 @@ use framepipe::engine::reference::Reference;
 use framepipe::engine::verify::fill_with_noise;
 use framepipe::filter::{Algorithm, Border, Chain, Planes};
 use framepipe::frame::{Buffer, Frame, Layout, PixelFormat};
-use framepipe::program::bench::{self, Bench, CeilingKind, Effort, Scope, Subject};
+use framepipe::program::bench::{self, Bench, Effort, PeakKind, Scope, Subject};
 use std::time::Duration;
 
 /// The reference's result on the noise that a timer says it used.
@@ -100,7 +100,7 @@ fn hold_timed(timer: &mut KernelTimer, case: &KernelCase<'_>, effort: KernelEffo
 }
 
 #[test]
-fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
+fn cells_of_a_sweep_are_checked_and_held_against_peaks() {
     let Some(_card) = card_alone() else { return };
     let (mut bench, why_not) = Bench::new(0, Effort::QUICK);
     assert!(bench.has_card(), "{why_not:?}");
@@ -128,10 +128,10 @@ fn cells_of_a_sweep_are_checked_and_held_against_ceilings() {
         }
     }
     let rate = |kind| {
-        let mut ceilings = bench.ceilings().iter();
-        ceilings.find(|c| c.kind == kind).map(|c| c.giga_per_second)
+        let mut peaks = bench.peaks().iter();
+        peaks.find(|c| c.kind == kind).map(|c| c.giga_per_second)
     };
-    for kind in [CeilingKind::Copy, CeilingKind::Link, CeilingKind::MultiplyAdd] {
+    for kind in [PeakKind::Copy, PeakKind::Link, PeakKind::MultiplyAdd] {
         assert!(rate(kind).is_some_and(|r| r.is_finite() && r > 0.0), "{kind:?}");
     }
     let memory = MemoryVariant::Global;

@@ -1,7 +1,7 @@
 //! A made-up sweep that holds every axis.
 #![allow(dead_code, clippy::unwrap_used)]
 
-use framepipe::program::bench::{Ceiling, CeilingKind, Cell, Machine, Scope, Spread, Sweep, Versions};
+use framepipe::program::bench::{Cell, Machine, Peak, PeakKind, Scope, Spread, Sweep, Versions};
 
 /// What a made-up cell is.
 struct Choice<'a> {
@@ -104,7 +104,7 @@ pub(crate) fn sweep() -> Sweep {
     add_blocks(&mut sweep);
     add_threads(&mut sweep);
     add_sizes(&mut sweep);
-    add_ceilings(&mut sweep);
+    add_peaks(&mut sweep);
     sweep.note("a note with <b>&\"");
     sweep
 }
@@ -224,18 +224,18 @@ fn add_sizes(sweep: &mut Sweep) {
     }
 }
 
-fn add_ceilings(sweep: &mut Sweep) {
+fn add_peaks(sweep: &mut Sweep) {
     for (engine, kind, rate) in [
-        ("cuda", CeilingKind::Copy, 3900.0),
-        ("cuda", CeilingKind::Link, 92.0),
-        ("cuda", CeilingKind::MultiplyAdd, 16_500.0),
-        ("cuda", CeilingKind::DotProduct, 66_000.0),
-        ("cpu", CeilingKind::Copy, 180.0),
+        ("cuda", PeakKind::Copy, 3900.0),
+        ("cuda", PeakKind::Link, 92.0),
+        ("cuda", PeakKind::MultiplyAdd, 16_500.0),
+        ("cuda", PeakKind::DotProduct, 66_000.0),
+        ("cpu", PeakKind::Copy, 180.0),
     ] {
-        sweep.ceilings.push(Ceiling {
+        sweep.peaks.push(Peak {
             engine: engine.to_owned(),
             kind,
-            bytes: matches!(kind, CeilingKind::Copy | CeilingKind::Link).then_some(1 << 26),
+            bytes: matches!(kind, PeakKind::Copy | PeakKind::Link).then_some(1 << 26),
             threads: (engine == "cpu").then_some(16),
             giga_per_second: rate,
             method: "made up".to_owned(),

@@ -21,7 +21,7 @@ mod steady;
 mod tune;
 
 pub use measure::{Bench, BenchError, Case, Effort, Machine, Spread, Subject, Versions, processor};
-pub use measure::{Ceiling, CeilingKind, Cell, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
+pub use measure::{Cell, Peak, PeakKind, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
 pub use measure::{cold_bytes, last_level_cache, now, time_copies};
 pub use present::{CSV_COLUMNS, columns, figure};
 pub use published::{Entry, Published, PublishedError, Report, Row, Table, find as find_report, reports};

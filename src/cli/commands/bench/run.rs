@@ -190,7 +190,7 @@ impl Run {
         }
         bar.finish_and_clear();
         sweep.cells = cells.into_iter().flatten().collect();
-        sweep.ceilings = self.bench.ceilings().to_vec();
+        sweep.peaks = self.bench.peaks().to_vec();
         if sweep.cells.is_empty() && sweep.ending == Completion::Complete {
             return Err(Failure::Failed(format!(
                 "nothing could be measured: {}",

@@ -60,7 +60,7 @@ pub enum Source {
     /// Premultiplication of floating-point samples, and its inverse for all samples.
     FloatAlpha,
     /// Plain copies and bare multiply-adds, which measure a card's peak rates.
-    Ceiling,
+    Peak,
 }
 
 /// A text of `kernels/`: its path there, and its content.
@@ -118,7 +118,7 @@ impl Source {
         Source::FloatCombined,
         Source::FloatPyramid,
         Source::FloatAlpha,
-        Source::Ceiling,
+        Source::Peak,
     ];
 
     fn file(self) -> (&'static str, &'static str) {
@@ -139,7 +139,7 @@ impl Source {
             Source::FloatCombined => text!("float/combined.cu"),
             Source::FloatPyramid => text!("float/pyramid.cu"),
             Source::FloatAlpha => text!("float/alpha.cu"),
-            Source::Ceiling => text!("timing/peak.cu"),
+            Source::Peak => text!("timing/peak.cu"),
         }
     }
 

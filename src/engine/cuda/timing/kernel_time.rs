@@ -105,7 +105,7 @@ pub struct ArithmeticRates {
 pub struct KernelTimer {
     // `drop` waits for the stream before any of these fields is dropped.
     pictures: Option<AlternatingPictures>,
-    ceiling: Option<Module>,
+    peak: Option<Module>,
     cache: Cache,
     table: Table,
     seed: u64,
@@ -137,7 +137,7 @@ impl KernelTimer {
         let cache = Cache::of_user();
         Ok(KernelTimer {
             pictures: None,
-            ceiling: None,
+            peak: None,
             table: Table::for_card(&device, &cache)?,
             cache,
             seed,
@@ -264,7 +264,7 @@ impl KernelTimer {
         self.device.bind()?;
         let layout = Layout::new(format, width, height, 64)?;
         self.hang(&layout, false)?;
-        let copy_words = self.ceiling()?.function(c"copy_words")?;
+        let copy_words = self.peak()?.function(c"copy_words")?;
         let can_begin_early = self.device.begins_launches_early()?;
         let Some(pictures) = &self.pictures else {
             return Ok([Vec::new(), Vec::new()]);
@@ -310,7 +310,7 @@ impl KernelTimer {
             if architecture < least {
                 continue;
             }
-            let function = self.ceiling()?.function(name)?;
+            let function = self.peak()?.function(name)?;
             let times = self.replays(1, effort, &|_, sequence| {
                 parameters::bare_arithmetic(
                     function,
@@ -362,7 +362,7 @@ impl KernelTimer {
         EngineError::Device {
             doing: "making room on the card for the pictures to be timed".to_owned(),
             reason: format!(
-                "a part of {bytes} bytes is not to be had; end other programs that use the card, or choose \
+                "a part of {bytes} bytes is not available; end other programs that use the card, or choose \
                  smaller frames"
             ),
         }
@@ -490,16 +490,16 @@ impl KernelTimer {
         Ok(frame)
     }
 
-    fn ceiling(&mut self) -> Result<&Module, EngineError> {
-        if self.ceiling.is_none() {
+    fn peak(&mut self) -> Result<&Module, EngineError> {
+        if self.peak.is_none() {
             let recipe = Recipe {
-                source: Source::Ceiling,
+                source: Source::Peak,
                 parameters: Vec::new(),
             };
             let image = recipe.image(&self.device, &self.cache)?;
-            self.ceiling = Some(Module::load(&self.device, &image)?);
+            self.peak = Some(Module::load(&self.device, &image)?);
         }
-        self.ceiling.as_ref().ok_or_else(|| self.memory_short(0))
+        self.peak.as_ref().ok_or_else(|| self.memory_short(0))
     }
 
     /// Milliseconds of one turn, each from a replay of a graph of all turns.

@@ -1,19 +1,19 @@
-//! Measures one configuration at a time: a cell, with the ceilings and the reference that it is held against.
+//! Measures one configuration at a time: a cell, with the peaks and the reference that it is held against.
 
-mod ceiling;
 mod effort;
 mod frames;
 mod machine;
+mod peak;
 mod spread;
 mod sweep;
 
-pub use ceiling::time_copies;
 pub use effort::Effort;
 pub use machine::{Machine, Versions, cold_bytes, last_level_cache, now, processor};
+pub use peak::time_copies;
 pub use spread::Spread;
 #[cfg(test)]
 pub(super) use sweep::tests as sample;
-pub use sweep::{Ceiling, CeilingKind, Cell, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
+pub use sweep::{Cell, Peak, PeakKind, SWEEP_SCHEMA, SWEEP_VERSION, Scope, Sweep};
 
 use crate::engine::cpu::{Cpu, InstructionSet};
 use crate::engine::cuda::{
@@ -208,7 +208,7 @@ enum Pictures {
     Warm,
 }
 
-/// Measures cells. What several cells share (pictures on the card, ceilings, the reference's times) is
+/// Measures cells. What several cells share (pictures on the card, peaks, the reference's times) is
 /// measured once and kept.
 pub struct Bench {
     machine: Machine,
@@ -219,7 +219,7 @@ pub struct Bench {
     /// Total bytes of the pictures used in turn, so that none is in a cache.
     cold_bytes: u64,
     card: Option<KernelTimer>,
-    ceilings: Vec<Ceiling>,
+    peaks: Vec<Peak>,
     arithmetic: Option<ArithmeticRates>,
     baselines: HashMap<String, Baseline>,
     /// Frames in ordinary and in page-locked memory, more than any cache holds, and as few as can be.
@@ -247,7 +247,7 @@ impl Bench {
             effort,
             seed,
             card,
-            ceilings: Vec::new(),
+            peaks: Vec::new(),
             arithmetic: None,
             baselines: HashMap::new(),
             timed: [None, None, None],
@@ -309,9 +309,9 @@ impl Bench {
         self.card.is_some()
     }
 
-    /// The ceilings that the cells so far were held against.
-    pub fn ceilings(&self) -> &[Ceiling] {
-        &self.ceilings
+    /// The peaks that the cells so far were held against.
+    pub fn peaks(&self) -> &[Peak] {
+        &self.peaks
     }
 
     /// Compiles the kernels of `cases` side by side, so that no cell waits for its own.
@@ -384,8 +384,8 @@ impl Bench {
         cell.frames_in_turn = timed.turns;
         cell.samples_checked = checked;
         cell.against_reference(reference);
-        let ceiling = self.host_copy(case.layout()?.picture_bytes(), threads)?;
-        cell.share_of_copy = Some(cell.gigabytes_per_second / ceiling);
+        let peak = self.host_copy(case.layout()?.picture_bytes(), threads)?;
+        cell.share_of_copy = Some(cell.gigabytes_per_second / peak);
         Ok(cell)
     }
 
@@ -535,14 +535,8 @@ impl Bench {
             .ok_or_else(|| BenchError::NoTimes(case.to_string()))
     }
 
-    fn known_ceiling(
-        &self,
-        engine: &str,
-        kind: CeilingKind,
-        bytes: u64,
-        threads: Option<usize>,
-    ) -> Option<f64> {
-        self.ceilings
+    fn known_peak(&self, engine: &str, kind: PeakKind, bytes: u64, threads: Option<usize>) -> Option<f64> {
+        self.peaks
             .iter()
             .find(|c| c.engine == engine && c.kind == kind && c.bytes == Some(bytes) && c.threads == threads)
             .map(|c| c.giga_per_second)
@@ -550,14 +544,14 @@ impl Bench {
 
     fn host_copy(&mut self, bytes: usize, threads: usize) -> Result<f64, BenchError> {
         let threads = threads.max(1);
-        if let Some(known) = self.known_ceiling("cpu", CeilingKind::Copy, bytes as u64, Some(threads)) {
+        if let Some(known) = self.known_peak("cpu", PeakKind::Copy, bytes as u64, Some(threads)) {
             return Ok(known);
         }
         let copies = time_copies(bytes, threads, self.cold_bytes, self.effort)?;
         let giga_per_second = 2.0 * bytes as f64 / 1e9 / (copies.median.max(1e-6) / 1e3);
-        self.ceilings.push(Ceiling {
+        self.peaks.push(Peak {
             engine: "cpu".to_owned(),
-            kind: CeilingKind::Copy,
+            kind: PeakKind::Copy,
             bytes: Some(bytes as u64),
             threads: Some(threads),
             giga_per_second,
@@ -568,7 +562,7 @@ impl Bench {
 
     fn card_copy(&mut self, case: &Case) -> Result<f64, BenchError> {
         let bytes = case.layout()?.picture_bytes();
-        if let Some(known) = self.known_ceiling("cuda", CeilingKind::Copy, bytes as u64, None) {
+        if let Some(known) = self.known_peak("cuda", PeakKind::Copy, bytes as u64, None) {
             return Ok(known);
         }
         let effort = self.effort.on_card();
@@ -583,9 +577,9 @@ impl Bench {
             ("a copying kernel", times[1])
         };
         let giga_per_second = 2.0 * size as f64 / 1e9 / (milliseconds / 1e3);
-        self.ceilings.push(Ceiling {
+        self.peaks.push(Peak {
             engine: "cuda".to_owned(),
-            kind: CeilingKind::Copy,
+            kind: PeakKind::Copy,
             bytes: Some(bytes as u64),
             threads: None,
             giga_per_second,
@@ -595,14 +589,14 @@ impl Bench {
     }
 
     fn link(&mut self, bytes: usize) -> Result<f64, BenchError> {
-        if let Some(known) = self.known_ceiling("cuda", CeilingKind::Link, bytes as u64, None) {
+        if let Some(known) = self.known_peak("cuda", PeakKind::Link, bytes as u64, None) {
             return Ok(known);
         }
         let time = self.effort.time.max(Duration::from_millis(50));
         let giga_per_second = 2.0 * bytes as f64 / 1e9 * duplex(self.device, bytes, time)?.rate();
-        self.ceilings.push(Ceiling {
+        self.peaks.push(Peak {
             engine: "cuda".to_owned(),
-            kind: CeilingKind::Link,
+            kind: PeakKind::Link,
             bytes: Some(bytes as u64),
             threads: None,
             giga_per_second,
@@ -620,23 +614,19 @@ impl Bench {
         let rates = self.card()?.arithmetic(effort)?;
         let found = [
             (
-                CeilingKind::MultiplyAdd,
+                PeakKind::MultiplyAdd,
                 Some(rates.multiply_add),
                 "multiply-adds of 32-bit integers",
             ),
             (
-                CeilingKind::DotProduct,
+                PeakKind::DotProduct,
                 rates.dot_product,
                 "four-way dot products of bytes",
             ),
-            (
-                CeilingKind::Tensor,
-                rates.tensor,
-                "mma.m16n8k32 of bytes, no memory",
-            ),
+            (PeakKind::Tensor, rates.tensor, "mma.m16n8k32 of bytes, no memory"),
         ];
         for (kind, rate, method) in found {
-            self.ceilings.extend(rate.map(|giga_per_second| Ceiling {
+            self.peaks.extend(rate.map(|giga_per_second| Peak {
                 engine: "cuda".to_owned(),
                 kind,
                 bytes: None,
@@ -843,7 +833,7 @@ mod tests {
         assert!((pixels - 65.0 * 47.0).abs() < 1e-6, "{pixels}");
         let speed_up = cell.speed_up.unwrap() * cell.milliseconds.median;
         assert!((speed_up - cell.reference_milliseconds.unwrap()).abs() < 1e-9);
-        assert_eq!((bench.ceilings().len(), cell.variant), (1, None));
+        assert_eq!((bench.peaks().len(), cell.variant), (1, None));
         assert!(cell.share_of_copy.unwrap() > 0.0);
 
         let set = Some(InstructionSet::Portable);

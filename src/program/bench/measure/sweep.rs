@@ -1,4 +1,4 @@
-//! A sweep's results: one cell for each configuration and scope, and the ceilings that they are held against.
+//! A sweep's results: one cell for each configuration and scope, and the peaks that they are held against.
 
 use super::machine::{Machine, Versions, now};
 use super::spread::Spread;
@@ -121,10 +121,10 @@ pub struct Cell {
     pub samples_checked: u64,
 }
 
-/// The quantity that a ceiling limits.
+/// The quantity whose peak rate it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CeilingKind {
+pub enum PeakKind {
     /// Reading and writing memory: a plain copy, bytes read and bytes written both counted, 10^9 bytes a
     /// second.
     Copy,
@@ -140,11 +140,11 @@ pub enum CeilingKind {
 
 /// The most that the machine does of something, measured in the same run as the cells.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Ceiling {
+pub struct Peak {
     /// "cpu" or "cuda".
     pub engine: String,
-    /// The limited quantity.
-    pub kind: CeilingKind,
+    /// Of what.
+    pub kind: PeakKind,
     /// Bytes of the picture that was copied.
     pub bytes: Option<u64>,
     /// Threads, on the CPU.
@@ -155,7 +155,7 @@ pub struct Ceiling {
     pub method: String,
 }
 
-/// A sweep: cells, ceilings, and the machine.
+/// A sweep: cells, peaks, and the machine.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Sweep {
     /// Always [`SWEEP_SCHEMA`].
@@ -172,8 +172,9 @@ pub struct Sweep {
     pub versions: Versions,
     /// Whether all that was requested was measured.
     pub ending: Completion,
-    /// The ceilings.
-    pub ceilings: Vec<Ceiling>,
+    /// The peak rates. Files of the schema have had this name for them from the start.
+    #[serde(rename = "ceilings")]
+    pub peaks: Vec<Peak>,
     /// The cells, in the order of their measuring.
     pub cells: Vec<Cell>,
     /// What could not be measured, and why.
@@ -191,7 +192,7 @@ impl Sweep {
             machine,
             versions,
             ending: Completion::Complete,
-            ceilings: Vec::new(),
+            peaks: Vec::new(),
             cells: Vec::new(),
             notes: Vec::new(),
         }
@@ -235,9 +236,9 @@ pub(in crate::program::bench) mod tests {
         let (mut machine, mut versions) = (Machine::default(), Versions::default());
         complete(&mut machine, &mut versions);
         let mut sweep = Sweep::new("a test".to_owned(), machine, versions);
-        sweep.ceilings.push(Ceiling {
+        sweep.peaks.push(Peak {
             engine: "cuda".to_owned(),
-            kind: CeilingKind::Copy,
+            kind: PeakKind::Copy,
             bytes: Some(2_073_600),
             threads: Some(1),
             giga_per_second: 3900.0,
@@ -298,7 +299,7 @@ pub(in crate::program::bench) mod tests {
             assert_eq!(scope.has_transfers(), scope != Scope::Kernel);
         }
         assert_eq!(
-            serde_json::to_value(CeilingKind::MultiplyAdd).unwrap(),
+            serde_json::to_value(PeakKind::MultiplyAdd).unwrap(),
             "multiply-add"
         );
     }

@@ -1,7 +1,7 @@
 //! Sweeps and steady runs as pages to look at: what changes along each axis that was swept, and how far from
-//! the ceilings it stays.
+//! the peaks it stays.
 
-use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Scope, Sweep, Versions};
+use super::super::measure::{Cell, Machine, Peak, PeakKind, Scope, Sweep, Versions};
 use super::super::steady::Steady;
 use super::text::figure as number;
 use crate::report::Measurements;
@@ -381,7 +381,7 @@ impl Sweep {
         Ok(())
     }
 
-    /// How the cells lie under the ceilings of one engine.
+    /// How the cells lie under the peak rates of one engine.
     fn roofline(&self, page: &mut Document, engine: &str) -> Result<(), PageError> {
         let intensity = |cell: &Cell| cell.multiply_adds as f64 / cell.bytes.max(1) as f64;
         let cells: Vec<&Cell> = self
@@ -389,17 +389,17 @@ impl Sweep {
             .iter()
             .filter(|c| c.engine == engine && c.multiply_adds > 0)
             .collect();
-        let ceilings = |kind: CeilingKind| {
+        let peaks = |kind: PeakKind| {
             let own = self
-                .ceilings
+                .peaks
                 .iter()
-                .filter(move |c: &&Ceiling| c.engine == engine && c.kind == kind);
+                .filter(move |c: &&Peak| c.engine == engine && c.kind == kind);
             own.map(|c| c.giga_per_second)
                 .fold(None, |most: Option<f64>, v| Some(most.map_or(v, |m| m.max(v))))
         };
         let least = cells.iter().map(|c| intensity(c)).fold(f64::INFINITY, f64::min);
         let most = cells.iter().map(|c| intensity(c)).fold(0.0, f64::max);
-        if cells.is_empty() || ceilings(CeilingKind::Copy).is_none() {
+        if cells.is_empty() || peaks(PeakKind::Copy).is_none() {
             return Ok(());
         }
         let (least, most) = (least / 1.5, most * 1.5);
@@ -420,17 +420,17 @@ impl Sweep {
         }
         let with_transfers = cells.iter().any(|c| c.scope.has_transfers());
         for (kind, name, unit) in [
-            (CeilingKind::Copy, "memory copy", "GB/s"),
-            (CeilingKind::Link, "link to the card, both ways", "GB/s"),
-            (CeilingKind::MultiplyAdd, "32-bit multiply-adds", "Gmac/s"),
-            (CeilingKind::DotProduct, "dot products of bytes", "Gmac/s"),
-            (CeilingKind::Tensor, "tensor cores, bytes", "Gmac/s"),
+            (PeakKind::Copy, "memory copy", "GB/s"),
+            (PeakKind::Link, "link to the card, both ways", "GB/s"),
+            (PeakKind::MultiplyAdd, "32-bit multiply-adds", "Gmac/s"),
+            (PeakKind::DotProduct, "dot products of bytes", "Gmac/s"),
+            (PeakKind::Tensor, "tensor cores, bytes", "Gmac/s"),
         ] {
-            let Some(limit) = ceilings(kind) else { continue };
-            if kind == CeilingKind::Link && !with_transfers {
+            let Some(limit) = peaks(kind) else { continue };
+            if kind == PeakKind::Link && !with_transfers {
                 continue;
             }
-            let slanted = matches!(kind, CeilingKind::Copy | CeilingKind::Link);
+            let slanted = matches!(kind, PeakKind::Copy | PeakKind::Link);
             let at = |x: f64| if slanted { limit * x } else { limit };
             curves.push(Curve {
                 name: format!("{name}: {} {unit}", number(limit)),
@@ -452,7 +452,7 @@ impl Sweep {
         };
         let caption = format!(
             "Each point is a cell: how many multiply-adds it does for a byte read or written, and how many a \
-             second. Dashed are the ceilings, measured in the same run: what memory or link can feed \
+             second. Dashed are the peak rates, measured in the same run: what memory or link can feed \
              (slanted; the largest copy rate that was measured, so small pictures that stay in a cache may \
              lie above it){arithmetic}. A separable filter does fewer multiply-adds for the same picture, \
              which puts it further to the left."
@@ -471,10 +471,10 @@ impl Sweep {
     }
 
     fn tables(&self, page: &mut Document) {
-        if !self.ceilings.is_empty() {
-            page.heading("Ceilings");
-            for ceiling in &self.ceilings {
-                page.paragraph("note", &super::text::line(ceiling));
+        if !self.peaks.is_empty() {
+            page.heading("Peak rates");
+            for peak in &self.peaks {
+                page.paragraph("note", &super::text::line(peak));
             }
         }
         page.heading("Cells");

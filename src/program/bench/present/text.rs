@@ -1,6 +1,6 @@
 //! Sweeps and steady runs as tables for people.
 
-use super::super::measure::{Ceiling, CeilingKind, Cell, Machine, Sweep, Versions};
+use super::super::measure::{Cell, Machine, Peak, PeakKind, Sweep, Versions};
 use super::super::steady::Steady;
 use crate::report::Completion;
 use crate::report::table::Table;
@@ -30,8 +30,8 @@ impl Sweep {
 impl fmt::Display for Sweep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.head())?;
-        for ceiling in &self.ceilings {
-            writeln!(f, "ceiling  {}", line(ceiling))?;
+        for peak in &self.peaks {
+            writeln!(f, "peak     {}", line(peak))?;
         }
         let mut work = None;
         let mut table = head_of_cells();
@@ -98,29 +98,29 @@ impl fmt::Display for Head<'_> {
     }
 }
 
-pub(super) fn line(ceiling: &Ceiling) -> String {
-    let what = match ceiling.kind {
-        CeilingKind::Copy => "copy",
-        CeilingKind::Link => "link",
-        CeilingKind::MultiplyAdd => "multiply-adds",
-        CeilingKind::DotProduct => "dot products",
-        CeilingKind::Tensor => "tensor cores",
+pub(super) fn line(peak: &Peak) -> String {
+    let what = match peak.kind {
+        PeakKind::Copy => "copy",
+        PeakKind::Link => "link",
+        PeakKind::MultiplyAdd => "multiply-adds",
+        PeakKind::DotProduct => "dot products",
+        PeakKind::Tensor => "tensor cores",
     };
-    let unit = match ceiling.kind {
-        CeilingKind::Copy | CeilingKind::Link => "GB/s",
+    let unit = match peak.kind {
+        PeakKind::Copy | PeakKind::Link => "GB/s",
         _ => "Gmac/s",
     };
-    let mut text = format!("{} {what}", ceiling.engine);
-    if let Some(threads) = ceiling.threads {
+    let mut text = format!("{} {what}", peak.engine);
+    if let Some(threads) = peak.threads {
         text.push_str(&format!(", {}", counted(threads as u64, "thread")));
     }
-    if let Some(bytes) = ceiling.bytes {
+    if let Some(bytes) = peak.bytes {
         text.push_str(&format!(", {:.2} MB", bytes as f64 / 1e6));
     }
     format!(
         "{text}: {} {unit} ({})",
-        figure(ceiling.giga_per_second),
-        ceiling.method
+        figure(peak.giga_per_second),
+        peak.method
     )
 }
 
