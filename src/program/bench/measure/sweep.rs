@@ -1,7 +1,7 @@
 //! A sweep's results: one cell for each configuration and scope, and the peaks that they are held against.
 
 use super::machine::{Machine, Versions, now};
-use super::spread::Spread;
+use super::timing::spread::Spread;
 use crate::report::Completion;
 use serde::Serialize;
 use std::fmt;

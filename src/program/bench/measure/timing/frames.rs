@@ -16,20 +16,20 @@ const BATCH: usize = 4;
 const ALIGNMENT: usize = 64;
 
 /// The result of timing.
-pub(super) struct FrameTimes {
+pub(crate) struct FrameTimes {
     /// Milliseconds a frame; for an engine that overlaps frames, means over short stretches of its steady
     /// state.
-    pub(super) milliseconds: Vec<f64>,
+    pub(crate) milliseconds: Vec<f64>,
     /// Frames used in turn.
-    pub(super) turns: usize,
+    pub(crate) turns: usize,
     /// The noise of one of the frames that were timed.
-    pub(super) seed: u64,
+    pub(crate) seed: u64,
     /// The engine's result of that frame.
-    pub(super) output: Frame,
+    pub(crate) output: Frame,
 }
 
 /// Frames in memory of one kind, full of noise, that engines may be timed on one after another.
-pub(super) struct TimedFrames {
+pub(crate) struct TimedFrames {
     layout: Layout,
     together: u64,
     turns: usize,
@@ -47,7 +47,7 @@ impl TimedFrames {
 
     /// Frames of `layout`'s format and size in the memory that `engine` likes, with the results together at
     /// least `together` bytes. The noise of frame k has seed `seed` + k.
-    pub(super) fn new(
+    pub(crate) fn new(
         engine: &dyn Engine,
         layout: &Layout,
         seed: u64,
@@ -87,7 +87,7 @@ impl TimedFrames {
     }
 
     /// True if frames of this layout are timed here by an engine that keeps `depth` of them.
-    pub(super) fn fits(&self, layout: &Layout, depth: usize) -> bool {
+    pub(crate) fn fits(&self, layout: &Layout, depth: usize) -> bool {
         let mine = (self.layout.format(), self.layout.width(), self.layout.height());
         mine == (layout.format(), layout.width(), layout.height())
             && self.turns == TimedFrames::turns(&self.layout, depth, self.together)
@@ -102,7 +102,7 @@ fn gone() -> EngineError {
 }
 
 /// Times `engine` on the frames of `room`.
-pub(super) fn time(
+pub(crate) fn time(
     engine: &mut dyn Engine,
     timed: &TimedFrames,
     effort: Effort,

@@ -24,7 +24,7 @@ impl Effort {
         rounds: (3, 30),
     };
 
-    pub(super) fn on_card(self) -> KernelEffort {
+    pub(crate) fn on_card(self) -> KernelEffort {
         KernelEffort {
             time: self.time,
             rounds: self.rounds,
