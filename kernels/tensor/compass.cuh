@@ -91,7 +91,7 @@ template <bool ALIGNED> __device__ __forceinline__ void read_ring_row(RingRow &t
 }
 
 // The weighted sum of the largest three samples and all eight.
-__device__ __forceinline__ Total weighed(u32 most, u32 all)
+__device__ __forceinline__ Total weighted_sum(u32 most, u32 all)
 {
     return (Total)MORE * (Total)most - (Total)FEWER * (Total)all;
 }
@@ -130,10 +130,10 @@ __device__ __forceinline__ void largest_around(const u8 *row, i32 at, u32 bias, 
                 values[2 * k] = (Total)(numbers & 0xffff);
                 values[2 * k + 1] = (Total)(numbers >> 16);
             } else if constexpr (HALVES) {
-                values[2 * k] = weighed(most & 0xffff, all & 0xffff);
-                values[2 * k + 1] = weighed(most >> 16, all >> 16);
+                values[2 * k] = weighted_sum(most & 0xffff, all & 0xffff);
+                values[2 * k + 1] = weighted_sum(most >> 16, all >> 16);
             } else {
-                values[k] = weighed(most, all);
+                values[k] = weighted_sum(most, all);
             }
         }
         if constexpr (BYTES_IN_HALVES) {

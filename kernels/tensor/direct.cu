@@ -348,7 +348,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                     words[CHANNELS * k + c] = pixels[c];
                 }
             }
-            output.put(words, ROWS_DOWN);
+            output.store(words, ROWS_DOWN);
         }
     } else if constexpr (COMBINING == LARGEST) {
         const u8 *above = stage + top * pitch<ALIGNED>;
@@ -367,7 +367,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                 }
                 pack(words, values);
             }
-            output.put(words, ROWS_DOWN);
+            output.store(words, ROWS_DOWN);
         });
     } else {
         const i32 sample = (tile.x + across) / SAMPLE_BYTES;
@@ -377,7 +377,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
         convolve_slices<ALIGNED>(row, offset, start, bands, whole, [&](i32 s, const i32(&values)[8]) {
             u32 words[WORDS];
             pack_slice(words, values);
-            output.put(words, ROWS_DOWN);
+            output.store(words, ROWS_DOWN);
         });
     }
 }

@@ -97,7 +97,7 @@ template <bool ALIGNED, i32 N> struct Output {
     }
 
     // Writes the next row, and goes `step` rows down.
-    __device__ __forceinline__ void put(u32 (&words)[N], i32 step)
+    __device__ __forceinline__ void store(u32 (&words)[N], i32 step)
     {
         const bool inside = row < rows;
         if (row == 0) {
@@ -125,7 +125,7 @@ template <bool ALIGNED, i32 N> struct Output {
         } else {
             const u32 earlier = __shfl_sync(~0u, words[N - 1], run.before);
             if (inside) {
-                put_unaligned(words, earlier);
+                store_unaligned(words, earlier);
             }
         }
         out += plane.result_pitch * step;
@@ -134,7 +134,7 @@ template <bool ALIGNED, i32 N> struct Output {
 
     // Whole words of memory, of which the first completes the part before; the ends of the run are written
     // byte by byte.
-    __device__ __forceinline__ void put_unaligned(const u32 (&words)[N], u32 earlier)
+    __device__ __forceinline__ void store_unaligned(const u32 (&words)[N], u32 earlier)
     {
         const i32 off = (i32)((u32)(unsigned long long)out & 3);
         const i32 shift = 8 * (4 - off) & 31;

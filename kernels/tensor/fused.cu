@@ -128,7 +128,7 @@ __device__ __forceinline__ void convolve(const Planes &planes, const Tiles &tile
                 u32 half[2], words[2];
                 pack(half, values);
                 exchange_halves(words, half);
-                output.put(words, 2);
+                output.store(words, 2);
             });
     };
     for_each_tile<ALIGNED>(planes, tiles, loader, work);

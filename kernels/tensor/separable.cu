@@ -412,7 +412,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
                     words[i] = t & 1 ? other : half[0][i];
                     words[SAMPLE_BYTES + i] = t & 1 ? half[1][i] : other;
                 }
-                output.put(words, 8);
+                output.store(words, 8);
             }
         }
     }

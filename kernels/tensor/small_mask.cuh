@@ -18,7 +18,7 @@ __device__ __forceinline__ Weights read_weights(const u32 *fragments, i32 index)
 }
 
 // The weights of ROW_PAIRS pairs of rows in PRODUCTS bands, for the two products that take a K-slice: [0]
-// gives results 0, 1, 4, 5 of each row of a patch, [1] results 2, 3, 6, 7.
+// gives results 0, 1, 4, 5 of each row of an output tile, [1] results 2, 3, 6, 7.
 template <i32 ROW_PAIRS, i32 PRODUCTS> struct SharedBands {
     Weights at[ROW_PAIRS][2][PRODUCTS];
 

@@ -1,12 +1,20 @@
 //! Launch dependencies (programmatic dependent launch): which launches of a stream may overlap.
+//!
+//! ```text
+//! launch 0   reads a, writes b   ----------|
+//! launch 1   reads b, writes c        -----|-----   is early, not ready: it loads nothing before 0 has ended
+//! launch 2   reads a, writes d              ------|-----   is early and ready: it loads at once
+//! ```
+//!
+//! A kernel that begins early waits itself before it writes and, unless it is ready, before it reads.
 
 use cudarc::driver::sys;
 use std::cell::RefCell;
 use std::ops::Range;
 
 /// A stream, and the writes of its launches that may still be in flight.
-pub(crate) struct Sequence {
-    pub(crate) stream: sys::CUstream,
+pub(crate) struct TrackedStream {
+    pub(crate) handle: sys::CUstream,
     /// The addresses that may still be written when the next launch begins, by the launches since the last
     /// one that waited for all before it. `None` if the next launch waits.
     written: RefCell<Option<Vec<Range<u64>>>>,
@@ -21,11 +29,11 @@ pub(crate) struct LaunchDependency {
     pub(crate) is_ready: bool,
 }
 
-impl Sequence {
+impl TrackedStream {
     /// A stream whose last launches are not known.
-    pub(crate) fn new(stream: sys::CUstream) -> Sequence {
-        Sequence {
-            stream,
+    pub(crate) fn new(handle: sys::CUstream) -> TrackedStream {
+        TrackedStream {
+            handle,
             written: RefCell::default(),
         }
     }
@@ -33,7 +41,7 @@ impl Sequence {
     /// The stream, for anything but a launch with dependencies.
     pub(crate) fn after_all(&self) -> sys::CUstream {
         *self.written.borrow_mut() = None;
-        self.stream
+        self.handle
     }
 
     /// The dependency of a launch that reads and writes these addresses. `may_begin_early`: it may begin
@@ -71,11 +79,11 @@ mod tests {
 
     #[test]
     fn only_launches_that_read_what_is_under_way_have_to_wait_for_it() {
-        let sequence = Sequence::new(std::ptr::null_mut());
+        let stream = TrackedStream::new(std::ptr::null_mut());
         let launch = |early: bool, read: &[u64], written: u64| {
             let rows = |&begin: &u64| begin..begin + 640;
-            let beginning = sequence.next(early, read.iter().map(rows), std::iter::once(rows(&written)));
-            (beginning.is_early, beginning.is_ready)
+            let dependency = stream.next(early, read.iter().map(rows), std::iter::once(rows(&written)));
+            (dependency.is_early, dependency.is_ready)
         };
         assert_eq!(
             launch(true, &[4096], 8192),
@@ -100,7 +108,7 @@ mod tests {
             "so does one after it"
         );
         assert_eq!(launch(true, &[8192], 65536), (true, false));
-        sequence.after_all();
+        stream.after_all();
         assert_eq!(launch(true, &[8192], 65536), (false, true));
     }
 }

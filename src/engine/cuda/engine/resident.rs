@@ -14,7 +14,7 @@
 use super::options::CudaOptions;
 use super::{Cuda, card_frame, planes_in};
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::dependency::TrackedStream;
 use crate::engine::cuda::driver::device::Device;
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::pictures::card_frame::CardFrame;
@@ -145,7 +145,7 @@ impl CardFilter {
         }
         let stream = Stream::of_another(&cuda.device, stream);
         stream.wait_for(&self.done)?;
-        let sequence = Sequence::new(stream.handle());
+        let tracked = TrackedStream::new(stream.handle());
         let mut enqueued = Ok(());
         for index in 0..steps {
             let from = match index {
@@ -162,7 +162,7 @@ impl CardFilter {
                 source: &from,
                 result: &to,
                 scratch: &scratch,
-                sequence: &sequence,
+                stream: &tracked,
             };
             enqueued = launch.run(index, &buffers);
             if enqueued.is_err() {

@@ -34,19 +34,19 @@ impl StepEnqueuer<'_> {
             source,
             result,
             scratch,
-            sequence,
+            stream,
         } = self.buffers;
         for (plane, channels) in self.step.planes.iter().enumerate() {
             match plane_work(channels) {
                 PlaneWork::Copy => {
                     let size = (layout.row_bytes(plane), layout.planes()[plane].height);
-                    copy_plane(source[plane], result[plane], size, sequence.after_all())?;
+                    copy_plane(source[plane], result[plane], size, stream.after_all())?;
                 }
                 PlaneWork::Fill(value) => {
                     let geometry = &layout.planes()[plane];
                     let size = (geometry.width * geometry.channels, geometry.height);
                     let stored = (value << self.format.shift(), self.format.bytes_per_sample());
-                    fill_plane(result[plane], size, stored, sequence.after_all())?;
+                    fill_plane(result[plane], size, stored, stream.after_all())?;
                 }
                 PlaneWork::Kernel(_) => {}
             }
@@ -109,7 +109,7 @@ impl StepEnqueuer<'_> {
                 let planes = self.planes(group, division, pass.from, pass.to, &|c| {
                     self.channel(c, &|c| i64::from(c.border))
                 });
-                let stream = self.buffers.sequence.after_all();
+                let stream = self.buffers.stream.after_all();
                 parameters::convolve(kernel_of_pass.function, pass.grid, stream, planes, 0)
             },
         )
@@ -177,7 +177,7 @@ impl StepEnqueuer<'_> {
             maps,
             can_begin_early: pass.can_begin_early,
         };
-        launch.launch(self.buffers.sequence, planes, tiles)
+        launch.launch(self.buffers.stream, planes, tiles)
     }
 
     /// The tensor maps of the group's planes.
@@ -241,7 +241,7 @@ impl StepEnqueuer<'_> {
         parameters::convolve(
             pass.function,
             grid,
-            self.buffers.sequence.after_all(),
+            self.buffers.stream.after_all(),
             planes,
             weights,
         )
@@ -266,7 +266,7 @@ impl StepEnqueuer<'_> {
 
     /// Restores samples of the result that differ too little from the source.
     pub(super) fn restore_small_differences(&self, launch: &StepLaunch) -> Result<(), EngineError> {
-        let StepBuffers { result, sequence, .. } = self.buffers;
+        let StepBuffers { result, stream, .. } = self.buffers;
         let shape = BlockShape {
             block: THRESHOLD_BLOCK,
             outputs: 1,
@@ -276,7 +276,7 @@ impl StepEnqueuer<'_> {
                 let none = Division::by_power_of_two(0);
                 let planes = self.planes(group, none, result, result, &|_| Channel::default());
                 let grid = self.grid(group, shape, 0);
-                parameters::threshold(kernel.function, grid, sequence.after_all(), planes)?;
+                parameters::threshold(kernel.function, grid, stream.after_all(), planes)?;
             }
         }
         Ok(())

@@ -28,7 +28,7 @@ pub(crate) mod scratch;
 mod tensor_pass;
 
 use super::compile::cache::Cache;
-use super::driver::dependency::Sequence;
+use super::driver::dependency::TrackedStream;
 use super::driver::device::{Device, DeviceInfo, check};
 use super::driver::memory::DeviceMemory;
 use super::driver::module::{Function, Module};
@@ -104,7 +104,7 @@ pub(crate) struct StepBuffers<'a> {
     /// Not the same memory as the source.
     pub(crate) result: &'a DevicePlanes,
     pub(crate) scratch: &'a Scratch,
-    pub(crate) sequence: &'a Sequence,
+    pub(crate) stream: &'a TrackedStream,
 }
 
 /// What a launch plan is made for and with.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::{LaunchDependency, Sequence};
+use crate::engine::cuda::driver::dependency::{LaunchDependency, TrackedStream};
 use crate::engine::cuda::driver::device::check;
 use crate::engine::cuda::driver::module::Function;
 use cudarc::driver::sys;
@@ -253,7 +253,7 @@ pub(crate) struct TilesLaunch {
 impl TilesLaunch {
     pub(crate) fn launch(
         mut self,
-        sequence: &Sequence,
+        stream: &TrackedStream,
         mut planes: Planes,
         mut tiles: Tiles,
     ) -> Result<(), EngineError> {
@@ -265,7 +265,7 @@ impl TilesLaunch {
             shared: self.shared,
         };
         let LaunchDependency { is_early, is_ready } =
-            sequence.next(self.can_begin_early, planes.read(), planes.written());
+            stream.next(self.can_begin_early, planes.read(), planes.written());
         // If blocks have several tiles, blocks of the next launch would only take bandwidth from this
         // launch's loads.
         let has_one_tile_a_block = self.blocks == tiles.count as usize;
@@ -275,7 +275,7 @@ impl TilesLaunch {
             parameters.push((&raw mut *maps).cast());
         }
         let launch = if is_early { launch_early } else { launch };
-        launch(self.function, grid, sequence.stream, &mut parameters)
+        launch(self.function, grid, stream.handle, &mut parameters)
     }
 }
 
@@ -315,10 +315,10 @@ pub(crate) fn to_rgb(
 }
 
 /// Launches `copy_words` of timing/peak.cu for `words` words of 16 bytes, to which nothing that is
-/// enqueued on `sequence` writes.
+/// enqueued on `stream` writes.
 pub(crate) fn copy_words(
     function: Function,
-    sequence: &Sequence,
+    stream: &TrackedStream,
     can_begin_early: bool,
     (mut from, mut to): (u64, u64),
     words: usize,
@@ -340,9 +340,9 @@ pub(crate) fn copy_words(
         (&raw mut count).cast(),
     ];
     let rows = |begin: u64| std::iter::once(begin..begin + 16 * words as u64);
-    let LaunchDependency { is_early, .. } = sequence.next(can_begin_early, rows(from), rows(to));
+    let LaunchDependency { is_early, .. } = stream.next(can_begin_early, rows(from), rows(to));
     let launch = if is_early { launch_early } else { launch };
-    launch(function, grid, sequence.stream, &mut parameters)
+    launch(function, grid, stream.handle, &mut parameters)
 }
 
 /// Launches one of timing/peak.cu's arithmetic kernels; `out` has room for an integer of each thread.

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::dependency::TrackedStream;
 use crate::engine::cuda::driver::device::{Device, check};
 use crate::engine::cuda::driver::pictures::picture::DevicePlanes;
 use crate::engine::cuda::driver::stream::Stream;
@@ -128,7 +128,7 @@ pub(crate) struct ChainWork {
 impl ChainWork {
     /// Enqueues every step.
     fn enqueue(&self, stream: &Stream) -> Result<(), EngineError> {
-        let sequence = Sequence::new(stream.handle());
+        let tracked = TrackedStream::new(stream.handle());
         for index in 0..self.launch.step_count() {
             let source = if index == 0 {
                 &self.input
@@ -140,7 +140,7 @@ impl ChainWork {
                 source,
                 result: &self.pictures[(index + 1) % 2],
                 scratch: &self.scratch,
-                sequence: &sequence,
+                stream: &tracked,
             };
             self.launch.run(index, &buffers)?;
         }

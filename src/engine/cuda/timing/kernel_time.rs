@@ -8,7 +8,7 @@
 
 use crate::engine::cuda::compile::cache::Cache;
 use crate::engine::cuda::compile::{Recipe, Source};
-use crate::engine::cuda::driver::dependency::Sequence;
+use crate::engine::cuda::driver::dependency::TrackedStream;
 use crate::engine::cuda::driver::device::{Device, DeviceInfo, check, nvrtc_version};
 use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::Module;
@@ -210,7 +210,7 @@ impl KernelTimer {
         self.poison()?;
         let steps = launch.step_count();
         // Launches follow each other as in a chain, from frame to frame too.
-        let frame = |turn: &Turn, sequence: &Sequence| -> Result<(), EngineError> {
+        let frame = |turn: &Turn, stream: &TrackedStream| -> Result<(), EngineError> {
             for index in 0..steps {
                 let source = match index {
                     0 => &turn.input,
@@ -221,23 +221,19 @@ impl KernelTimer {
                     source,
                     result: &turn.results[index % 2],
                     scratch: &scratch,
-                    sequence,
+                    stream,
                 };
                 launch.run(index, &buffers)?;
             }
             Ok(())
         };
         // Once without a graph: a kernel that cannot be launched gives its own error, and code is loaded.
-        let sequence = Sequence::new(self.stream.handle());
+        let stream = TrackedStream::new(self.stream.handle());
         let timed = turns
             .iter()
-            .try_for_each(|turn| frame(turn, &sequence))
+            .try_for_each(|turn| frame(turn, &stream))
             .and_then(|()| self.stream.synchronise())
-            .and_then(|()| {
-                self.replays(turns.len(), effort, &|turn, sequence| {
-                    frame(&turns[turn], sequence)
-                })
-            });
+            .and_then(|()| self.replays(turns.len(), effort, &|turn, stream| frame(&turns[turn], stream)));
         if timed.is_err() {
             // Launches must not outlive their code and weights.
             let _ = self.stream.synchronise();
@@ -276,15 +272,15 @@ impl KernelTimer {
                 pictures.results[0][turn].pointer(),
             )
         };
-        let by_driver = self.replays(pictures.inputs.len(), effort, &|turn, sequence| {
+        let by_driver = self.replays(pictures.inputs.len(), effort, &|turn, stream| {
             let (from, to) = ends(turn);
             // SAFETY: both pictures hold `bytes`.
             check("copying within the CUDA device's memory", unsafe {
-                sys::cuMemcpyDtoDAsync_v2(to, from, bytes, sequence.after_all())
+                sys::cuMemcpyDtoDAsync_v2(to, from, bytes, stream.after_all())
             })
         })?;
-        let by_kernel = self.replays(pictures.inputs.len(), effort, &|turn, sequence| {
-            parameters::copy_words(copy_words, sequence, can_begin_early, ends(turn), bytes / 16)
+        let by_kernel = self.replays(pictures.inputs.len(), effort, &|turn, stream| {
+            parameters::copy_words(copy_words, stream, can_begin_early, ends(turn), bytes / 16)
         })?;
         Ok([by_driver, by_kernel])
     }
@@ -311,10 +307,10 @@ impl KernelTimer {
                 continue;
             }
             let function = self.peak()?.function(name)?;
-            let times = self.replays(1, effort, &|_, sequence| {
+            let times = self.replays(1, effort, &|_, stream| {
                 parameters::bare_arithmetic(
                     function,
-                    sequence.after_all(),
+                    stream.after_all(),
                     (blocks, THREADS),
                     out.pointer(),
                     ROUNDS,
@@ -507,11 +503,11 @@ impl KernelTimer {
         &self,
         turns: usize,
         effort: KernelEffort,
-        work: &dyn Fn(usize, &Sequence) -> Result<(), EngineError>,
+        work: &dyn Fn(usize, &TrackedStream) -> Result<(), EngineError>,
     ) -> Result<Vec<f64>, EngineError> {
         let pass = |passes: usize| -> Result<(), EngineError> {
-            let sequence = Sequence::new(self.stream.handle());
-            (0..passes * turns).try_for_each(|index| work(index % turns, &sequence))
+            let stream = TrackedStream::new(self.stream.handle());
+            (0..passes * turns).try_for_each(|index| work(index % turns, &stream))
         };
         let mut passes = 1;
         let mut graph = Graph::capture(&self.stream, || pass(passes))?;

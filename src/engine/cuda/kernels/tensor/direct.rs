@@ -1,7 +1,7 @@
-//! Direct masks on tensor cores: which K-slices cover the pixels that a patch of results reads, and the shape
-//! of the kernel, tensor/direct.cu.
+//! Direct masks on tensor cores: which K-slices cover the pixels that an output tile reads, and the shape of
+//! the kernel, tensor/direct.cu.
 
-use super::fragments::{self, Mask, Patch};
+use super::fragments::{self, Mask, OutputTile};
 use super::shape::{Between, Block, Shape};
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::kernels::plane_group::Interleaving;
@@ -46,54 +46,55 @@ impl<'a> Weights<'a> {
     }
 }
 
-/// How K-slices cover the pixels that a patch of results reads.
+/// How K-slices cover the pixels that an output tile reads.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Cover {
-    pub(super) patch: Patch,
-    /// Bytes before a patch at which its first K-slice begins.
+    pub(super) outputs: OutputTile,
+    /// Bytes before an output tile at which its first K-slice begins.
     start: usize,
-    /// Pairs of rows under a patch, and K-slices beside each other.
+    /// Pairs of rows under an output tile, and K-slices beside each other.
     pub(super) pairs: usize,
     pub(super) slices: usize,
 }
 
 impl Cover {
-    /// The cover of these patches with K-slices that begin `start` bytes before them.
-    fn with(mask: Mask<'_>, patch: Patch, start: usize) -> Cover {
+    /// The cover of these output tiles with K-slices that begin `start` bytes before them.
+    fn with(mask: Mask<'_>, outputs: OutputTile, start: usize) -> Cover {
         let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
         Cover {
-            patch,
+            outputs,
             start,
-            pairs: (mask.size.1 + patch.size().1 - 1).div_ceil(2),
-            slices: (start + (patch.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16),
+            pairs: (mask.size.1 + outputs.size().1 - 1).div_ceil(2),
+            slices: (start + (outputs.size().0 - 1) * sample_bytes + reach + sample_bytes).div_ceil(16),
         }
     }
 
-    /// The cover of patches that leave a lane with eight neighbouring results in two rows.
+    /// The cover of output tiles that leave a lane with eight neighbouring results in two rows.
     fn by_eight(mask: Mask<'_>) -> Cover {
-        let patch = if mask.sample_bytes == 1 {
-            Patch::Shared
+        let outputs = if mask.sample_bytes == 1 {
+            OutputTile::Shared
         } else {
-            Patch::Wide
+            OutputTile::Wide
         };
-        Cover::with(mask, patch, mask.reach().next_multiple_of(4))
+        Cover::with(mask, outputs, mask.reach().next_multiple_of(4))
     }
 
     /// The cover that needs the fewest products.
     pub(super) fn of(mask: Mask<'_>) -> Cover {
         let (reach, sample_bytes) = (mask.reach(), mask.sample_bytes);
-        let cover = |patch: Patch, start: usize| Cover::with(mask, patch, start);
+        let cover = |outputs: OutputTile, start: usize| Cover::with(mask, outputs, start);
         // Preferred: K-slices begin at whole words of shared memory.
         let whole = reach.next_multiple_of(4);
-        let shared = cover(Patch::Shared, whole);
+        let shared = cover(OutputTile::Shared, whole);
         if sample_bytes == 1 && shared.slices == 1 && shared.pairs <= 5 {
             return shared;
         }
         // The fewest products, then the fewest shifts of the words that are read.
         let starts = (reach..=whole).step_by(sample_bytes);
-        let covers = starts.flat_map(|start| [Patch::Wide, Patch::Tall].map(|patch| cover(patch, start)));
+        let covers = starts
+            .flat_map(|start| [OutputTile::Wide, OutputTile::Tall].map(|outputs| cover(outputs, start)));
         let fewest = covers.min_by_key(|c| (c.products(), c.start % 4 != 0, c.start % 2, c.start));
-        fewest.unwrap_or_else(|| cover(Patch::Tall, reach))
+        fewest.unwrap_or_else(|| cover(OutputTile::Tall, reach))
     }
 
     /// Products for 128 results, of one band.
@@ -103,8 +104,9 @@ impl Cover {
 
     /// True if all weights stay in registers.
     fn is_resident(&self, bands: usize) -> bool {
-        let down = self.patch.size().1 / 2;
-        self.patch == Patch::Shared || (self.slices == 1 && self.pairs * bands <= 18 && self.pairs >= down)
+        let down = self.outputs.size().1 / 2;
+        self.outputs == OutputTile::Shared
+            || (self.slices == 1 && self.pairs * bands <= 18 && self.pairs >= down)
     }
 }
 
@@ -156,17 +158,17 @@ pub(super) fn direct(
         Cover::of(mask)
     };
     let Cover {
-        patch,
+        outputs,
         start,
         pairs,
         slices,
     } = cover;
     let resident = cover.is_resident(bands);
-    let row = 8 * patch.slices_apart() * sample_bytes * parts;
+    let row = 8 * outputs.slices_apart() * sample_bytes * parts;
     let bytes = format.bytes_per_sample();
-    let best = || match patch {
+    let best = || match outputs {
         // Without products, only other warps hide the latency of instructions.
-        Patch::Wide if kernel.compares => Block::new((2, 1), 8, 8),
+        OutputTile::Wide if kernel.compares => Block::new((2, 1), 8, 8),
         _ => best_block(mask, &cover, (parts, bytes), is_deinterleaved, copies_whole_tiles),
     };
     let block = block.unwrap_or_else(best);
@@ -177,13 +179,13 @@ pub(super) fn direct(
         Vec::new()
     };
     let mut own = vec![
-        ("SHARED_SLICES", i64::from(patch == Patch::Shared)),
+        ("SHARED_SLICES", i64::from(outputs == OutputTile::Shared)),
         ("PAIRS", pairs as i64),
     ];
     own.extend(combining);
-    if patch != Patch::Shared {
+    if outputs != OutputTile::Shared {
         own.extend([
-            ("COLUMNS", patch.size().0 as i64),
+            ("COLUMNS", outputs.size().0 as i64),
             ("SLICES", slices as i64),
             ("RESIDENT", i64::from(resident)),
         ]);
@@ -193,13 +195,13 @@ pub(super) fn direct(
         own,
         bands,
         parts,
-        warp: (row, patch.size().1 * block.steps),
+        warp: (row, outputs.size().1 * block.steps),
         block,
         start: parts * start,
         read: parts * 16 * slices,
         rows_below: 0,
         odd_chunks: false,
-        fragments: fragments::direct(mask, patch, pairs, slices, start),
+        fragments: fragments::direct(mask, outputs, pairs, slices, start),
         between: Between::default(),
         lower,
         narrow: narrow_block(kernel, &cover, planes.channels, block).filter(|_| copies_whole_tiles),
@@ -210,7 +212,7 @@ pub(super) fn direct(
 /// card holds at a time: with roots tiles take longer, so that it matters how evenly the last are spread.
 fn narrow_block(kernel: Weights<'_>, cover: &Cover, channels: usize, block: Block) -> Option<Block> {
     let has_roots = kernel.second.is_some();
-    let is_small = cover.patch == Patch::Shared && cover.pairs <= 2 && channels <= 2;
+    let is_small = cover.outputs == OutputTile::Shared && cover.pairs <= 2 && channels <= 2;
     match block.warps {
         (4, down) if has_roots && is_small => Some(Block::new((2, down), block.steps, 2 * block.blocks)),
         _ => None,
@@ -227,18 +229,21 @@ fn best_block(
     copies_whole_tiles: bool,
 ) -> Block {
     let &Cover {
-        patch, start, pairs, ..
+        outputs,
+        start,
+        pairs,
+        ..
     } = cover;
     let bands = mask.bands();
     let resident = cover.is_resident(bands);
-    let row = 8 * patch.slices_apart() * mask.sample_bytes * parts;
-    match (patch, bands) {
+    let row = 8 * outputs.slices_apart() * mask.sample_bytes * parts;
+    match (outputs, bands) {
         _ if is_deinterleaved && bytes == 2 => {
             // A lane holds the results of all components in registers, and the sums over the high bytes.
-            let (steps, blocks) = match patch {
+            let (steps, blocks) = match outputs {
                 _ if resident && parts > 4 => (2, 3),
                 _ if !resident && parts > 4 => (4, 2),
-                Patch::Shared if parts == 2 => (6, 3),
+                OutputTile::Shared if parts == 2 => (6, 3),
                 _ if resident && parts == 2 => (6, 2),
                 _ => (4, 3),
             };
@@ -248,32 +253,32 @@ fn best_block(
             // At least as many threads as a row of the tile has chunks to load.
             let chunks =
                 ((parts * start).next_multiple_of(16) + row + parts * mask.reach() + 15).div_ceil(16);
-            let (down, blocks) = match patch {
+            let (down, blocks) = match outputs {
                 // Weights are read for each tile, once for all of a warp's steps.
-                Patch::Wide if parts == 3 && !resident => (4, 2),
-                Patch::Tall if parts == 3 && !resident => (4, 3),
+                OutputTile::Wide if parts == 3 && !resident => (4, 2),
+                OutputTile::Tall if parts == 3 && !resident => (4, 3),
                 _ if chunks > 64 => (4, 2),
-                Patch::Shared if parts == 4 => (4, 4),
+                OutputTile::Shared if parts == 4 => (4, 4),
                 // Of the widest K-slices' registers three blocks' are enough.
                 _ if parts == 4 => (4, 3),
                 _ => (2, 5),
             };
-            let steps = match patch {
+            let steps = match outputs {
                 // What a lane keeps of four components is half of its registers in eight steps.
-                Patch::Shared if parts == 4 => 5,
+                OutputTile::Shared if parts == 4 => 5,
                 _ if parts == 4 => 3,
-                Patch::Shared => 8,
+                OutputTile::Shared => 8,
                 _ if resident => 6,
                 _ => 4,
             };
             Block::new((1, down), steps, blocks)
         }
-        (Patch::Shared, _) if mask.channels == 4 => Block::new((4, 1), 12, 3),
+        (OutputTile::Shared, _) if mask.channels == 4 => Block::new((4, 1), 12, 3),
         // Copied as a whole, wide tiles are the best for all of these; else only for the smallest masks.
-        (Patch::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),
-        (Patch::Shared, _) => Block::new((2, 1), 8, 6),
+        (OutputTile::Shared, _) if pairs <= 2 || copies_whole_tiles => Block::new((4, 1), 8, 3),
+        (OutputTile::Shared, _) => Block::new((2, 1), 8, 6),
         _ if resident => Block::new((2, 1), 8, 5),
-        (Patch::Wide, ..3) => Block::new((1, 2), 8, 4),
+        (OutputTile::Wide, ..3) => Block::new((1, 2), 8, 4),
         (_, ..3) => Block::new((2, 1), 6, 4),
         // Weights are read for each tile, once for all of a warp's steps.
         _ => Block::new((1, 2), 4, 6),

@@ -2,9 +2,9 @@
 //! tensor/fused.cu.
 
 use super::direct::{Cover, Weights, mask};
-use super::fragments::{self, Patch};
+use super::fragments::{self, OutputTile};
 use super::shape::{Between, Block, Extent, Shape, TensorKernel, Unfit};
-use super::tile_size::fitting;
+use super::tile_size::tile_that_fits;
 use crate::engine::cuda::compile::Source;
 use crate::engine::cuda::driver::device::DeviceInfo;
 use crate::engine::cuda::kernels::plane_group::{Interleaving, divides, groups};
@@ -33,7 +33,7 @@ const ROWS: usize = 24;
 const MIDDLE_LEFT: usize = 8;
 const MIDDLE_MORE: usize = 16;
 
-/// Bytes before a patch at which its K-slice begins.
+/// Bytes before an output tile at which its K-slice begins.
 const START: usize = 4;
 
 /// The most products for 128 results, with those that neighbouring tiles compute twice, with which one launch
@@ -59,7 +59,7 @@ impl<'a> Pair<'a> {
         }
         let shared = |step: &'a Step| match &step.kernel {
             Kernel::Direct(kernel) if !kernel.long => {
-                (Cover::of(mask(Weights::of(kernel), 1, 1)).patch == Patch::Shared).then_some(kernel)
+                (Cover::of(mask(Weights::of(kernel), 1, 1)).outputs == OutputTile::Shared).then_some(kernel)
             }
             _ => None,
         };
@@ -113,7 +113,7 @@ impl<'a> Pair<'a> {
         limits: &DeviceInfo,
     ) -> Option<TensorKernel> {
         let beyond = self.masks[1].height - 1;
-        let block = fitting(kernel, sizes, limits, beyond / 2 + 1, |steps| 2 * steps - beyond)?;
+        let block = tile_that_fits(kernel, sizes, limits, beyond / 2 + 1, |steps| 2 * steps - beyond)?;
         self.shaped(block, limits).ok()
     }
 
@@ -121,9 +121,10 @@ impl<'a> Pair<'a> {
     fn shaped(&self, block: Block, limits: &DeviceInfo) -> Result<TensorKernel, Unfit> {
         let [first, next] = self.masks.map(|kernel| mask(Weights::of(kernel), 1, 1));
         let covers = [first, next].map(Cover::of);
-        let weights = [(first, covers[0]), (next, covers[1])]
-            .map(|(mask, cover)| fragments::direct(mask, Patch::Shared, cover.pairs, cover.slices, START));
-        let row = 8 * Patch::Shared.slices_apart();
+        let weights = [(first, covers[0]), (next, covers[1])].map(|(mask, cover)| {
+            fragments::direct(mask, OutputTile::Shared, cover.pairs, cover.slices, START)
+        });
+        let row = 8 * OutputTile::Shared.slices_apart();
         let width = row * block.warps.0;
         let rows = 2 * block.steps;
         // Lanes write two rows at once, which lie eight bytes apart modulo the banks.

@@ -62,7 +62,7 @@ pub(crate) fn fitted(
     }
     let kernel = low.as_ref().unwrap_or(kernel);
     let rows_of_step = kernel.tile.1 / kernel.block.steps;
-    match fitting(kernel, sizes, limits, 1, |steps| rows_of_step * steps) {
+    match tile_that_fits(kernel, sizes, limits, 1, |steps| rows_of_step * steps) {
         Some(block) => shaped(block),
         None => low,
     }
@@ -70,7 +70,7 @@ pub(crate) fn fitted(
 
 /// The block whose tiles, of `rows(steps)` rows with at least `least` steps, are predicted to save
 /// [`LEAST_GAIN`]; `None` if the kernel's own block is best.
-pub(super) fn fitting(
+pub(super) fn tile_that_fits(
     kernel: &TensorKernel,
     sizes: &[(usize, usize)],
     limits: &DeviceInfo,

@@ -157,7 +157,7 @@ impl FloatLaunchPlan {
             source,
             result,
             scratch,
-            sequence,
+            stream,
         } = *buffers;
         let launch = &self.steps[index];
         let step = &self.plan.steps[index];
@@ -175,7 +175,7 @@ impl FloatLaunchPlan {
             for (plane, channels) in step.planes.iter().enumerate() {
                 if is_copied(channels) {
                     let size = (layout.row_bytes(plane), layout.planes()[plane].height);
-                    copy_plane(source[plane], result[plane], size, sequence.after_all())?;
+                    copy_plane(source[plane], result[plane], size, stream.after_all())?;
                 }
             }
             return enqueuer.convolve(&launch.groups);
@@ -188,11 +188,11 @@ impl FloatLaunchPlan {
             rows.weighted = weighted.pointer;
             rows.weighted_pitch = weighted.pitch as i64;
         }
-        weight_by_alpha(kernels.premultiply, sequence.after_all(), picture)?;
+        weight_by_alpha(kernels.premultiply, stream.after_all(), picture)?;
         enqueuer.buffers.source = weighted;
         enqueuer.buffers.result = convolved;
         enqueuer.convolve(&launch.groups)?;
-        weight_by_alpha(kernels.unpremultiply, sequence.after_all(), picture)
+        weight_by_alpha(kernels.unpremultiply, stream.after_all(), picture)
     }
 }
 
@@ -416,7 +416,7 @@ impl FloatStepEnqueuer<'_> {
         convolve_floats(
             pass.function,
             grid,
-            self.buffers.sequence,
+            self.buffers.stream,
             group.waits,
             planes,
             &mut weights,

@@ -1,7 +1,7 @@
 //! The parameters of kernels of floating-point samples, as their texts declare them.
 
 use crate::engine::EngineError;
-use crate::engine::cuda::driver::dependency::{LaunchDependency, Sequence};
+use crate::engine::cuda::driver::dependency::{LaunchDependency, TrackedStream};
 use crate::engine::cuda::driver::module::Function;
 use crate::engine::cuda::launch::parameters::{Grid, launch, launch_early};
 use cudarc::driver::sys;
@@ -116,15 +116,15 @@ pub(crate) struct FloatPicture {
 pub(super) fn convolve_floats(
     function: Function,
     grid: Grid,
-    sequence: &Sequence,
+    stream: &TrackedStream,
     waits: bool,
     mut planes: FloatPlanes,
     weights: &mut [u64],
 ) -> Result<(), EngineError> {
     let dependency = match waits {
-        true => sequence.next(true, planes.read(), planes.written()),
+        true => stream.next(true, planes.read(), planes.written()),
         false => {
-            sequence.after_all();
+            stream.after_all();
             LaunchDependency {
                 is_early: false,
                 is_ready: false,
@@ -139,7 +139,7 @@ pub(super) fn convolve_floats(
             .map(|address| std::ptr::from_mut(address).cast()),
     );
     let launch = if dependency.is_early { launch_early } else { launch };
-    launch(function, grid, sequence.stream, &mut parameters)
+    launch(function, grid, stream.handle, &mut parameters)
 }
 
 /// Launches a kernel of float/alpha.cu, whose threads take a pixel each.

@@ -132,7 +132,7 @@ impl WeightedLaunch {
             picture.bias[place] = channel.bias;
             picture.fill[place] = channel.fill;
         }
-        weight_by_alpha(divide.function, buffers.sequence.after_all(), picture)
+        weight_by_alpha(divide.function, buffers.stream.after_all(), picture)
     }
 }
 

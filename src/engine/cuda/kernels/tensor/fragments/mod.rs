@@ -128,9 +128,9 @@ fn push_a(list: &mut Vec<u32>, registers: usize, value: impl Fn(usize, usize) ->
     }
 }
 
-/// The patches of tensor/direct.cu: the results of a K-slice.
+/// The output tiles of tensor/direct.cu: the results of a K-slice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Patch {
+pub(crate) enum OutputTile {
     /// 8 x 2 results, in two products: two bands of weights for each pair of rows.
     Shared,
     /// 4 x 2 results.
@@ -139,49 +139,55 @@ pub(crate) enum Patch {
     Tall,
 }
 
-impl Patch {
+impl OutputTile {
     /// Columns and rows of results.
     pub(crate) fn size(self) -> (usize, usize) {
         match self {
-            Patch::Shared => (8, 2),
-            Patch::Wide => (4, 2),
-            Patch::Tall => (2, 4),
+            OutputTile::Shared => (8, 2),
+            OutputTile::Wide => (4, 2),
+            OutputTile::Tall => (2, 4),
         }
     }
 
     /// Samples from a lane's first K-slice to the next lane's.
     pub(crate) fn slices_apart(self) -> usize {
         match self {
-            Patch::Shared | Patch::Wide => 16,
-            Patch::Tall => 8,
+            OutputTile::Shared | OutputTile::Wide => 16,
+            OutputTile::Tall => 8,
         }
     }
 
     /// Products for one K-slice.
     fn sets(self) -> usize {
-        if self == Patch::Shared { 2 } else { 1 }
+        if self == OutputTile::Shared { 2 } else { 1 }
     }
 
     /// Column and row of result `n` of product `set`.
     fn place(self, set: usize, n: usize) -> (usize, usize) {
         match self {
-            Patch::Shared => (n / 2 % 2 * 4 + n % 2 + 2 * set, n / 4),
-            Patch::Wide => (n % 4, n / 4),
-            Patch::Tall => (n % 2, n / 2),
+            OutputTile::Shared => (n / 2 % 2 * 4 + n % 2 + 2 * set, n / 4),
+            OutputTile::Wide => (n % 4, n / 4),
+            OutputTile::Tall => (n % 2, n / 2),
         }
     }
 }
 
-/// The weights of tensor/direct.cu. `start` is the number of bytes before a patch at which its first K-slice
-/// begins.
-pub(crate) fn direct(mask: Mask<'_>, patch: Patch, pairs: usize, slices: usize, start: usize) -> Vec<u32> {
+/// The weights of tensor/direct.cu. `start` is the number of bytes before an output tile at which its first
+/// K-slice begins.
+pub(crate) fn direct(
+    mask: Mask<'_>,
+    outputs: OutputTile,
+    pairs: usize,
+    slices: usize,
+    start: usize,
+) -> Vec<u32> {
     let mut list = Vec::new();
     for slice in 0..slices {
         for pair in 0..pairs {
-            for set in 0..patch.sets() {
+            for set in 0..outputs.sets() {
                 for band in 0..mask.bands() {
                     push_b(&mut list, |k, n| {
-                        let (column, row) = patch.place(set, n);
+                        let (column, row) = outputs.place(set, n);
                         let byte = (slice * DEPTH / 2 + k % (DEPTH / 2)) as isize
                             - (start + column * mask.sample_bytes) as isize;
                         mask.factor(band, byte, (2 * pair + k / (DEPTH / 2)) as isize - row as isize)

@@ -119,14 +119,14 @@ fn bands_of_a_whole_mask_give_the_masks_sums() {
             sample_bytes,
         };
         let tile: Vec<u8> = (0..PITCH * ROWS).map(|_| next() as u8).collect();
-        for patch in [Patch::Shared, Patch::Wide, Patch::Tall] {
-            let ((across, rows), sets) = (patch.size(), patch.sets());
+        for outputs in [OutputTile::Shared, OutputTile::Wide, OutputTile::Tall] {
+            let ((across, rows), sets) = (outputs.size(), outputs.sets());
             let pad = (4 - mask.reach() % 4) % 4;
             let start = mask.reach() + pad;
             let span = start + (across - 1) * sample_bytes + mask.reach() + sample_bytes;
             let slices = span.div_ceil(16);
             let pairs = (size.1 + rows - 1).div_ceil(2);
-            let fragments = direct(mask, patch, pairs, slices, start);
+            let fragments = direct(mask, outputs, pairs, slices, start);
             let bands = mask.bands();
             assert_eq!(fragments.len(), slices * pairs * sets * bands * 64);
             // Sixteen K-slices at any places: here 24 bytes apart.
@@ -150,16 +150,16 @@ fn bands_of_a_whole_mask_give_the_masks_sums() {
                     for i in 0..4 {
                         let (m, n) = (lane / 4 + i / 2 * 8, lane % 4 * 2 + i % 2);
                         // As tensor/direct.cu stores them.
-                        let (x, y) = match patch {
-                            Patch::Shared => (4 * ((n / 2) & 1) + n % 2 + 2 * set, n >> 2),
-                            Patch::Wide => (2 * ((n / 2) & 1) + n % 2, n >> 2),
-                            Patch::Tall => (n & 1, n >> 1),
+                        let (x, y) = match outputs {
+                            OutputTile::Shared => (4 * ((n / 2) & 1) + n % 2 + 2 * set, n >> 2),
+                            OutputTile::Wide => (2 * ((n / 2) & 1) + n % 2, n >> 2),
+                            OutputTile::Tall => (n & 1, n >> 1),
                         };
                         let expected = plain(&tile, mask, y * PITCH + origin(m) + x * sample_bytes);
                         let got = joined(sums.iter().map(|band| band[lane][i]));
                         assert_eq!(
                             got, expected,
-                            "{size:?} {channels} {sample_bytes} {patch:?} lane {lane}"
+                            "{size:?} {channels} {sample_bytes} {outputs:?} lane {lane}"
                         );
                     }
                 }
