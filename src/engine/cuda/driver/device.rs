@@ -1,5 +1,8 @@
 //! The driver, NVRTC and the card: whether they are there, their facts, and the context in which everything
 //! else lives.
+//!
+//! Both libraries are loaded at run time, so that the program starts where there is none. A card's primary
+//! context is shared with other libraries of the process; what is made in it holds its [`Device`].
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;

@@ -1,4 +1,8 @@
 //! Memory on the card, and page-locked memory of the host, which the card reads and writes directly.
+//!
+//! Only copies from and to page-locked memory run beside kernels. Memory is freed when it is dropped; that no
+//! work on the card uses it any more is up to its owner, who waits for the stream. Blocks on the card are
+//! zeroed, so that padding never shows what another program left there, unless it never leaves the card.
 #![allow(unsafe_code)]
 
 use super::device::{Device, check, explain};

@@ -1,4 +1,12 @@
 //! Compiled kernels loaded on the card, with their constant memory.
+//!
+//! ```text
+//! Image    machine code (CUBIN) or PTX, in memory
+//!   | load
+//! Module   on the card, with constant arrays of its own: one module for each step
+//!   | by name
+//! Function a kernel, which is launched; the module must outlive it
+//! ```
 #![allow(unsafe_code)]
 
 use super::device::{Device, DeviceInfo, check};

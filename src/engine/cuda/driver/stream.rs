@@ -1,4 +1,14 @@
-//! Streams and events.
+//! Streams, whose work runs in order, and events, by which one stream waits for another and the host for
+//! both.
+//!
+//! ```text
+//! stream 0   | upload | record |
+//! stream 1            wait ----| kernels | record |
+//! host                                   wait ----| result
+//! ```
+//!
+//! The host polls for a moment before it sleeps, since a sleeping thread is woken late. A stream may be one
+//! of another library, which is not destroyed here.
 #![allow(unsafe_code)]
 
 use super::device::{Device, check};

@@ -1,4 +1,4 @@
-//! What can be chosen about the CUDA engine, and what is chosen where nobody says.
+//! What can be chosen about the CUDA engine, and the defaults.
 
 use crate::engine::cuda::kernels::variant::MemoryVariant;
 use crate::engine::cuda::ring::overlap::Overlap;

@@ -1,4 +1,7 @@
 //! The launch plans of the frames that an engine meets: one for each format, colour facts and about a size.
+//!
+//! Compiling kernels takes long, so that plans are kept, and one that is announced (`Engine::expect`) is made
+//! before its first frame comes. An error of such a plan is kept for that frame.
 
 use super::options::CudaOptions;
 use crate::engine::EngineError;

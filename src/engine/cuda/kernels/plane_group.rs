@@ -1,4 +1,13 @@
 //! What one kernel works on: the planes of a step that are interleaved in the same way.
+//!
+//! ```text
+//! yuv420p   Y | U | V     one group: one component each
+//! nv12      Y | UV        two groups: one component, two
+//! rgba      RGBA          one group; with alpha copied, bits 0 to 2 are convolved
+//! ```
+//!
+//! A plane of which nothing is convolved is copied or filled. The parameters that all kernels have are here,
+//! too: the numbers of borders and of combinings, the width of sums.
 
 use crate::filter::{Border, ChannelStep, Combining, Division, FloatCombining, Kernel, Step};
 use crate::frame::PixelFormat;

@@ -1,4 +1,13 @@
 //! The scalar kernels: the shape of their blocks and their compile-time parameters.
+//!
+//! ```text
+//! block (64, 4), 8 outputs       <-- 64 samples -->
+//! thread (x, 0)   rows  0 to  7   . . x . . . . . .      a thread's results lie below each other, and share
+//! thread (x, 1)   rows  8 to 15   . . x . . . . . .      what it reads
+//! ```
+//!
+//! They do what tensor cores cannot, on every card. [`tune`] takes the variant's own block, or the user's if
+//! the card can launch it.
 
 use super::plane_group::{
     Interleaving, PlaneGroup, border_number, combining_number, divides, intermediate_bytes, is_wide,

@@ -1,4 +1,4 @@
-//! The memory variants and their names.
+//! The memory variants and their names: where a kernel keeps weights and pixels, as `--memory` says it.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

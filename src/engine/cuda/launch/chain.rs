@@ -1,4 +1,5 @@
-//! A chain ready to run on frames of one format, of integer or floating-point samples.
+//! A chain ready to run on frames of one format, of integer or floating-point samples: what engines hold, so
+//! that they need not know which of both it is.
 
 use super::float::FloatLaunchPlan;
 use super::scratch::{Intermediates, ScratchNeeds};

@@ -1,4 +1,12 @@
 //! Enqueues a frame's steps: launches, and copies and fills of planes that no kernel works on.
+//!
+//! ```text
+//! for each plane of a step    copied, filled, or one of a group's
+//! for each group              tiles of all planes in one launch (tensor cores), or one launch a pass
+//! at last                     threshold, in place on the result
+//! ```
+//!
+//! Here the structs of `parameters` are filled for a frame: addresses, pitches, sizes, biases, borders.
 
 use super::parameters::{self, Channel, Grid, Plane, Planes, TensorMaps, Tiles, TilesLaunch};
 use super::pyramid::for_each_pass;

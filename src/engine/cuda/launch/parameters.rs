@@ -1,4 +1,9 @@
 //! The parameters of kernels, as the kernel texts declare them, and the launches.
+//!
+//! ```text
+//! struct Planes of common/plane.cuh     Planes here: the same fields at the same offsets, as a test asserts
+//! kernel(Planes planes, ..)             launch: a pointer to each parameter, in the kernel's order
+//! ```
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -150,14 +155,17 @@ impl Default for TensorMaps {
     }
 }
 
+/// Launches a kernel. `parameters` has a pointer for each parameter that the kernel's text declares, in that
+/// order, to a value of the same layout that the caller owns.
 pub(super) fn launch(
     function: Function,
     grid: Grid,
     stream: sys::CUstream,
     parameters: &mut [*mut c_void],
 ) -> Result<(), EngineError> {
-    // SAFETY: the parameters are those that the kernel declares (the callers here and in float_parameters
-    // pass its own structs), they live through the call, and the driver copies them.
+    // SAFETY: the driver reads as many pointers as the kernel declares parameters, and behind each as many
+    // bytes as that parameter has. The list has one for each, to a live value of the parameter's own type: a
+    // number, or a struct whose size and offsets a test compares with the text. They are copied in the call.
     check("launching a kernel", unsafe {
         sys::cuLaunchKernel(
             function.0,
@@ -176,7 +184,7 @@ pub(super) fn launch(
 }
 
 /// Launches a kernel that may begin before the launch before it has ended (programmatic dependent launch).
-/// The kernel itself waits before it touches what that launch uses.
+/// The kernel itself waits before it touches what that launch uses. `parameters` as in [`launch`].
 pub(super) fn launch_early(
     function: Function,
     grid: Grid,
@@ -202,8 +210,10 @@ pub(super) fn launch_early(
         attrs: &raw mut attribute,
         numAttrs: 1,
     };
-    // SAFETY: the parameters are those that the kernel declares (the callers here and in float_parameters
-    // pass its own structs); they and the attribute live through the call, and the driver copies them.
+    // SAFETY: the driver reads as many pointers as the kernel declares parameters, and behind each as many
+    // bytes as that parameter has. The list has one for each, to a live value of the parameter's own type: a
+    // number, or a struct whose size and offsets a test compares with the text. These, the configuration and
+    // its one attribute live through the call, in which they are copied.
     check("launching a kernel", unsafe {
         sys::cuLaunchKernelEx(
             &raw const config,

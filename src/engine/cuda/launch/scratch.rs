@@ -1,5 +1,12 @@
 //! Intermediate pictures on the card. One set serves all slots, since kernels of different frames run one
 //! after another.
+//!
+//! ```text
+//! intermediate   between row and column pass, 16 or 32 bits     separable masks
+//! numbers        two, which passes read and write by turns      pyramids
+//! weighted       colour times alpha                             floating-point samples
+//! sums           colour under alpha, before its division        all samples
+//! ```
 
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::device::Device;

@@ -1,4 +1,12 @@
 //! CUDA graphs: launches that the driver keeps as a whole and starts with one call.
+//!
+//! ```text
+//! a frame unlike the slot's last one    its launches one by one, so that one that is refused gives its error
+//! the next of the same kind             captured as a graph, or the graph is changed; launched
+//! those after it                        launched
+//! ```
+//!
+//! The host then needs one call a frame, and there are next to no gaps between launches.
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;
@@ -96,8 +104,9 @@ impl Graph {
     }
 
     pub(crate) fn launch(&self, stream: &Stream) -> Result<(), EngineError> {
-        // SAFETY: graph and stream are live and of one context; the caller waits before the memory of the
-        // launches is freed.
+        // SAFETY: graph and stream are live and of one context. The memory that its launches use belongs to
+        // the slots and plans of an engine, or to a timer's pictures, which wait for the stream before they
+        // free it.
         check("launching a CUDA graph", unsafe {
             sys::cuGraphLaunch(self.handle, stream.handle())
         })

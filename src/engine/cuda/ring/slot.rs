@@ -1,4 +1,11 @@
 //! The ring's slots on the card, and the frames in flight through them.
+//!
+//! ```text
+//! Slot     two pictures on the card, textures over them, a graph       as many as --slots
+//! Flight   marks of upload, kernels, download; the frame's buffers     a few more
+//! ```
+//!
+//! A flight keeps the frame's memory on the host until the card has read it and written to it.
 #![allow(unsafe_code)]
 
 use super::graph::Launches;
@@ -295,7 +302,8 @@ pub(crate) unsafe fn upload(
 /// Both hold `len` bytes of the card's memory until the copy is done; they do not overlap, and nobody uses
 /// the second until then.
 pub(crate) unsafe fn copy(stream: &Stream, from: u64, to: u64, len: usize) -> Result<(), EngineError> {
-    // SAFETY: by the contract of `copy` both hold as many bytes and stay there.
+    // SAFETY: both places hold `len` bytes of the card's memory, apart from each other, until the copy is
+    // done, by the contract of `copy`.
     check("keeping a frame on the CUDA device", unsafe {
         sys::cuMemcpyDtoDAsync_v2(to, from, len, stream.handle())
     })

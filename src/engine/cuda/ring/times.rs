@@ -1,4 +1,13 @@
 //! When each frame's upload, kernels and download began and ended, by the card's own clock.
+//!
+//! The driver gives the time between two events as a float, which is exact for short times only. So times are
+//! counted from an anchor, an event that is renewed each second:
+//!
+//! ```text
+//! anchor 0 ---- frame ---- frame ---- anchor 1 ---- frame ..
+//! ```
+//!
+//! From them come the seconds in which each part was under way, and histograms of its times.
 
 use super::slot::{Amount, Flight, Mark};
 use crate::engine::cuda::driver::device::Device;

@@ -1,4 +1,7 @@
 //! The features of a launch that kernel selection looks up: mask, components, sample size, samples.
+//!
+//! Which kernel is the fastest depends on these alone, so that a launch that was never timed takes what the
+//! nearest one that was takes.
 
 use crate::engine::EngineError;
 use crate::engine::cuda::kernels::plane_group::{Interleaving, is_wide};

@@ -1,5 +1,10 @@
 //! The peak rate of the link to the card, for comparison with the ring: plain copies in both directions at
 //! once.
+//!
+//! ```text
+//! stream 0   | up | up | up | up ..      8 blocks in turn on each side, so that none comes from a cache
+//! stream 1   | down | down | down ..
+//! ```
 #![allow(unsafe_code)]
 
 use crate::engine::EngineError;

@@ -1,4 +1,12 @@
-//! A picture in the card's memory.
+//! A picture in the card's memory: its planes one after the other in one block.
+//!
+//! ```text
+//! Arrangement    offset, pitch, samples and rows of each plane; no memory yet
+//! Picture        a block with that arrangement, and textures over its planes if kernels read them so
+//! DevicePlane    what a kernel is given: the address of a plane, its pitch, its texture
+//! ```
+//!
+//! Arrangements are of frames, of intermediate values of another size for each sample, or of rows of numbers.
 
 use super::texture::{ALIGNMENT, Rows, Texel, Texture};
 use crate::engine::EngineError;

@@ -1,4 +1,5 @@
-//! Copies and fills of planes in the card's memory.
+//! Copies and fills of planes in the card's memory, for planes that no kernel works on. They are enqueued on
+//! the stream of the kernels, and leave the bytes between rows as they are.
 #![allow(unsafe_code)]
 
 use super::picture::DevicePlane;

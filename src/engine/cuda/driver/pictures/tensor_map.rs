@@ -1,4 +1,8 @@
 //! Tensor maps (TMA): one instruction copies a whole tile of a plane to shared memory.
+//!
+//! To TMA a plane is a matrix of elements of 8 bytes, the largest that there are, since a tile has at most
+//! 256 of them across: 2048 bytes. What lies outside the plane arrives as zeros; kernels overwrite it by the
+//! border.
 #![allow(unsafe_code)]
 
 use super::picture::DevicePlane;

@@ -1,4 +1,8 @@
 //! Separable masks on tensor cores: the shape of their kernel, tensor/separable.cu.
+//!
+//! Both passes are one launch, with the intermediate in registers (picture in docs/gpu-kernels.md). So
+//! registers are what limits it: weights of both passes, groups of rows between them and pixels have to fit
+//! those of a lane.
 
 use super::fragments::{self, Mask, Passes};
 use super::shape::{Between, Block, Shape, Unfit, bias, biases, same_bias};

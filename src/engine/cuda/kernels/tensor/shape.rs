@@ -1,5 +1,12 @@
 //! What all tensor-core kernels share: blocks and tiles, their layout in shared memory, and compile-time
 //! parameters.
+//!
+//! ```text
+//! block   warps across x down, steps of each warp, blocks of a multiprocessor
+//!   | times what a warp makes in a step
+//! tile    bytes across x rows of results; with its halo it lies in shared memory: two of them, so that one
+//!         arrives while the other is computed, or one and its deinterleaved parts
+//! ```
 
 use crate::engine::cuda::compile::{Recipe, Source};
 use crate::engine::cuda::driver::device::DeviceInfo;

@@ -1,4 +1,14 @@
 //! Chooses tiles for the size of a frame.
+//!
+//! Large tiles load less halo. Small frames have few of them, which leaves a part of the card idle:
+//!
+//! ```text
+//! multiprocessor  0 1 2 3 4 5          0 1 2 3 4 5
+//! high tiles      # # # # . .          lower: # # # # # #   a little more halo, nothing idle
+//! ```
+//!
+//! A model of the time decides, rounds of tiles times rows of a tile; its constants were measured
+//! (docs/lab/2026-11-23-gpu-tile-size.md).
 
 use super::shape::{Block, TensorKernel};
 use super::shaped;

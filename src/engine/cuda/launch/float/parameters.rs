@@ -1,4 +1,4 @@
-//! The parameters of kernels of floating-point samples, as their texts declare them.
+//! The parameters of kernels with floating-point sums, as their texts declare them, and the launches.
 
 use crate::engine::EngineError;
 use crate::engine::cuda::driver::dependency::{LaunchDependency, TrackedStream};
