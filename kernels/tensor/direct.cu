@@ -275,13 +275,79 @@ __device__ __forceinline__ i32 finish_parts(const Planes &planes, const Plane &p
     }
 }
 
+// Convolves a warp's part of a deinterleaved tile, one component after the other, and stores the results
+// interleaved again. The lane reads from byte `offset` of `row` of each component's part on.
+template <class Results>
+__device__ __forceinline__ void convolve_components(const Planes &planes, const Plane &plane, const u8 *row,
+                                                    i32 offset, const i32 (&start)[4], const Bands &bands,
+                                                    Results &output)
+{
+    constexpr i32 WORDS = 2 * SAMPLE_BYTES;  // eight results
+    const i32 zero[4] = {};
+    u32 kept[STEPS][WORDS][CHANNELS];
+#pragma unroll
+    for (i32 c = 0; c < CHANNELS; ++c) {
+        auto keep = [&](i32 s, const i32(&values)[8]) {
+            u32 words[WORDS];
+            pack_slice(words, values);
+#pragma unroll
+            for (i32 k = 0; k < WORDS; ++k) {
+                kept[s][k][c] = words[k];
+            }
+        };
+        if (is_convolved(c)) {
+            // Keeps the compiler from reading the next component early, which would cost registers.
+            __syncwarp();
+            const u8 *part = row + c * DIGITS * PART;
+            if constexpr (DIGITS == 1) {
+                const auto whole = [&](const i32(&parts)[BANDS], i32) {
+                    return finish_parts(planes, plane, parts, c);
+                };
+                convolve_slices<true>(part, offset, start, bands, whole, keep);
+            } else {
+                // Sums over the bytes of samples fit 32 bits (docs/arithmetic.md).
+                const auto sum = [](const i32(&parts)[BANDS], i32) { return joined<i32>(parts); };
+                i32 high[STEPS][8];
+                convolve_slices<true>(part + PART, offset, zero, bands, sum,
+                                      [&](i32 s, const i32(&values)[8]) {
+#pragma unroll
+                                          for (i32 k = 0; k < 8; ++k) {
+                                              high[s][k] = values[k];
+                                          }
+                                      });
+                convolve_slices<true>(part, offset, start, bands, sum, [&](i32 s, const i32(&low)[8]) {
+                    i32 values[8];
+#pragma unroll
+                    for (i32 k = 0; k < 8; ++k) {
+                        values[k] = finish(planes, plane, (Total)high[s][k] * 256 + low[k], c);
+                    }
+                    keep(s, values);
+                });
+            }
+        }
+    }
+#pragma unroll
+    for (i32 s = 0; s < STEPS; ++s) {
+        u32 words[WORDS * CHANNELS];
+#pragma unroll
+        for (i32 k = 0; k < WORDS; ++k) {
+            u32 pixels[CHANNELS];
+            interleave(pixels, kept[s][k]);
+#pragma unroll
+            for (i32 c = 0; c < CHANNELS; ++c) {
+                words[CHANNELS * k + c] = pixels[c];
+            }
+        }
+        output.store(words, ROWS_DOWN);
+    }
+}
+
 template <bool ALIGNED>
 __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles &tiles, const Plane &plane,
                                               const Tile &tile, const u8 *stage, const i32 (&start)[4],
                                               const Bands &bands)
 {
     constexpr i32 WORDS = 2 * SAMPLE_BYTES;  // eight results
-    const i32 zero[4] = {};
     const i32 lane = threadIdx.x % 32, warp = threadIdx.x / 32, g = lane / 4, t = lane % 4;
     // Bytes of a part, and rows, from the tile's first result to the first of the lanes with the same g.
     const i32 across = (warp % WARPS_X * 8 + g) * WIDTH * UNIT, down = warp / WARPS_X * (ROWS_DOWN * STEPS);
@@ -294,62 +360,7 @@ __device__ __forceinline__ void convolve_tile(const Planes &planes, const Tiles 
     const u8 *row = stage + down * row_pitch<ALIGNED>;
     const i32 offset = FIRST_BYTE + across + 4 * t;
     if constexpr (DEINTERLEAVE) {
-        u32 kept[STEPS][WORDS][CHANNELS];
-#pragma unroll
-        for (i32 c = 0; c < CHANNELS; ++c) {
-            auto keep = [&](i32 s, const i32(&values)[8]) {
-                u32 words[WORDS];
-                pack_slice(words, values);
-#pragma unroll
-                for (i32 k = 0; k < WORDS; ++k) {
-                    kept[s][k][c] = words[k];
-                }
-            };
-            if (is_convolved(c)) {
-                // Keeps the compiler from reading the next component early, which would cost registers.
-                __syncwarp();
-                const u8 *part = row + c * DIGITS * PART;
-                if constexpr (DIGITS == 1) {
-                    const auto whole = [&](const i32(&parts)[BANDS], i32) {
-                        return finish_parts(planes, plane, parts, c);
-                    };
-                    convolve_slices<true>(part, offset, start, bands, whole, keep);
-                } else {
-                    // Sums over the bytes of samples fit 32 bits (docs/arithmetic.md).
-                    const auto sum = [](const i32(&parts)[BANDS], i32) { return joined<i32>(parts); };
-                    i32 high[STEPS][8];
-                    convolve_slices<true>(part + PART, offset, zero, bands, sum,
-                                          [&](i32 s, const i32(&values)[8]) {
-#pragma unroll
-                                              for (i32 k = 0; k < 8; ++k) {
-                                                  high[s][k] = values[k];
-                                              }
-                                          });
-                    convolve_slices<true>(part, offset, start, bands, sum, [&](i32 s, const i32(&low)[8]) {
-                        i32 values[8];
-#pragma unroll
-                        for (i32 k = 0; k < 8; ++k) {
-                            values[k] = finish(planes, plane, (Total)high[s][k] * 256 + low[k], c);
-                        }
-                        keep(s, values);
-                    });
-                }
-            }
-        }
-#pragma unroll
-        for (i32 s = 0; s < STEPS; ++s) {
-            u32 words[WORDS * CHANNELS];
-#pragma unroll
-            for (i32 k = 0; k < WORDS; ++k) {
-                u32 pixels[CHANNELS];
-                interleave(pixels, kept[s][k]);
-#pragma unroll
-                for (i32 c = 0; c < CHANNELS; ++c) {
-                    words[CHANNELS * k + c] = pixels[c];
-                }
-            }
-            output.store(words, ROWS_DOWN);
-        }
+        convolve_components(planes, plane, row, offset, start, bands, output);
     } else if constexpr (COMBINING == LARGEST) {
         const u8 *above = stage + top * pitch<ALIGNED>;
         const i32 sample = (tile.x + left) / SAMPLE_BYTES;
