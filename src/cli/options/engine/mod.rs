@@ -213,7 +213,8 @@ pub(crate) struct EngineArguments {
     /// Threads of the CPU engine [default: as many as there are cores].
     #[arg(long, value_name = "N", help_heading = TUNING, value_parser = count)]
     pub(crate) threads: Option<NonZeroUsize>,
-    /// Vector instructions of the CPU engine [default: the best that this machine has].
+    /// Vector instructions of the CPU engine's filters; conversions of pixels around them use the best
+    /// [default: the best that this machine has].
     #[arg(long, value_enum, help_heading = TUNING)]
     pub(crate) simd: Option<SimdName>,
     /// CUDA: where kernels keep weights and pixels.

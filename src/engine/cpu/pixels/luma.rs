@@ -9,7 +9,7 @@
 
 use super::Stored;
 use crate::engine::cpu::simd::vector::Plain;
-use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
+use crate::engine::cpu::simd::{Vectors, best_vectors, run_plain};
 use crate::frame::{Channel, MAX_PLANES, PixelFormat};
 
 /// The same row of each plane of a picture.
@@ -56,7 +56,7 @@ impl LumaRows {
             by_place[if samples == 1 { k } else { 0 }][at] = weight;
         }
         LumaRows {
-            vectors: Vectors::of(InstructionSet::detect()),
+            vectors: best_vectors(),
             bytes: format.bytes_per_sample(),
             samples,
             planes: places.map(|(plane, _)| plane),

@@ -7,7 +7,7 @@
 
 use super::{Stored, floor_bits};
 use crate::engine::cpu::simd::vector::Plain;
-use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
+use crate::engine::cpu::simd::{Vectors, best_vectors, run_plain};
 use crate::frame::PixelFormat;
 use half::f16;
 
@@ -26,7 +26,7 @@ impl Mixing {
     /// For samples of `format`.
     pub(in crate::engine) fn new(format: PixelFormat) -> Mixing {
         Mixing {
-            vectors: Vectors::of(InstructionSet::detect()),
+            vectors: best_vectors(),
             bytes: format.bytes_per_sample(),
             is_float: format.is_float(),
             shift: format.shift(),

@@ -10,7 +10,7 @@
 use super::floor_bits;
 use crate::engine::EngineError;
 use crate::engine::cpu::simd::vector::Plain;
-use crate::engine::cpu::simd::{InstructionSet, Vectors, run_plain};
+use crate::engine::cpu::simd::{best_vectors, run_plain};
 use crate::engine::rgb::{FACTOR_BITS, RgbIntegers, between};
 use crate::frame::{Image, ImageMut};
 
@@ -47,7 +47,7 @@ pub fn to_rgb(image: &Image<'_>, rgb: &mut ImageMut<'_>) -> Result<(), EngineErr
         integers: &integers,
         rgb,
     };
-    run_plain(Vectors::of(InstructionSet::detect()), rows);
+    run_plain(best_vectors(), rows);
     Ok(())
 }
 

@@ -50,6 +50,12 @@ pub(super) fn run_plain(vectors: Option<Vectors>, plain: impl Plain) {
     }
 }
 
+/// The best vectors of this machine, for conversions of pixels around any engine, whose instruction set
+/// nobody chooses.
+pub(super) fn best_vectors() -> Option<Vectors> {
+    Vectors::of(InstructionSet::detect())
+}
+
 /// A set of vector instructions. All give the same bits; they differ only in speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InstructionSet {
