@@ -175,8 +175,8 @@ impl StepPlan {
             StepPlan::Floats(filter) => return filter.explanation(layout),
         };
         let planes = layout.planes().iter().enumerate();
-        let ways = planes.map(|(plane, geometry)| step.filter(plane, geometry).plan(geometry));
-        explained(step.format, step.step.kernel.size(), ways)
+        let plans = planes.map(|(plane, geometry)| step.filter(plane, geometry).plan(geometry));
+        explained(step.format, step.step.kernel.size(), plans)
     }
 }
 
@@ -303,10 +303,9 @@ mod tests {
                 StepPlan::Planes(step) => step.filter(plane, geometry).plan(geometry),
                 StepPlan::Floats(filter) => filter.plan(plane, geometry),
             };
-            let name = plan.split(':').next().unwrap();
-            name.to_owned()
+            plan.algorithm
         };
-        let mut names: Vec<String> = layout.planes().iter().enumerate().map(of_plane).collect();
+        let mut names: Vec<&str> = layout.planes().iter().enumerate().map(of_plane).collect();
         if names.iter().all(|name| *name == names[0]) {
             names.truncate(1);
         }

@@ -6,6 +6,7 @@ use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch::Scratch;
 use crate::filter::{ChannelStep, Step};
 use crate::frame::{Layout, PixelFormat, Plane};
+use std::fmt;
 
 /// One plane's part of a step, and the vectors that may compute it.
 #[derive(Clone, Copy)]
@@ -40,11 +41,44 @@ pub(in crate::engine::cpu) trait PlaneFilter: Send + Sync {
         2
     }
 
-    /// Describes in one line how a plane of this size is filtered.
-    fn plan(&self, plane: &Plane) -> String;
+    /// How a plane of this size is filtered.
+    fn plan(&self, plane: &Plane) -> AlgorithmPlan;
 
     /// Makes the rows of `strip` from the picture. `layout` is the layout of the result.
     fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch);
+}
+
+/// How a plane is filtered, which `--explain` prints.
+#[derive(PartialEq)]
+pub(in crate::engine::cpu) struct AlgorithmPlan {
+    /// The name of the algorithm.
+    pub(in crate::engine::cpu) algorithm: &'static str,
+    /// Its loops, in words.
+    loops: String,
+}
+
+impl AlgorithmPlan {
+    /// Nothing is convolved in the plane.
+    pub(in crate::engine::cpu) const UNFILTERED: AlgorithmPlan = AlgorithmPlan {
+        algorithm: "copied or filled",
+        loops: String::new(),
+    };
+
+    pub(in crate::engine::cpu) fn new(algorithm: &'static str, loops: impl fmt::Display) -> AlgorithmPlan {
+        AlgorithmPlan {
+            algorithm,
+            loops: loops.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for AlgorithmPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.loops[..] {
+            "" => f.write_str(self.algorithm),
+            loops => write!(f, "{}: {loops}", self.algorithm),
+        }
+    }
 }
 
 /// Number of samples of a plane.
@@ -56,20 +90,20 @@ pub(in crate::engine::cpu) fn samples(plane: &Plane) -> f64 {
 pub(in crate::engine::cpu) fn explained(
     format: PixelFormat,
     (columns, rows): (usize, usize),
-    planes: impl Iterator<Item = String>,
+    planes: impl Iterator<Item = AlgorithmPlan>,
 ) -> Vec<String> {
-    let mut ways: Vec<(String, Vec<String>)> = Vec::new();
-    for (plane, way) in planes.enumerate() {
+    let mut plans: Vec<(AlgorithmPlan, Vec<String>)> = Vec::new();
+    for (plane, plan) in planes.enumerate() {
         let plane = plane.to_string();
-        match ways.iter_mut().find(|(known, _)| *known == way) {
+        match plans.iter_mut().find(|(known, _)| *known == plan) {
             Some((_, planes)) => planes.push(plane),
-            None => ways.push((way, vec![plane])),
+            None => plans.push((plan, vec![plane])),
         }
     }
-    let line = |(way, planes): (String, Vec<String>)| {
+    let line = |(plan, planes): (AlgorithmPlan, Vec<String>)| {
         let noun = if planes.len() == 1 { "plane" } else { "planes" };
         let planes = planes.join(", ");
-        format!("{format}, {columns}x{rows} mask, {noun} {planes}: {way}")
+        format!("{format}, {columns}x{rows} mask, {noun} {planes}: {plan}")
     };
-    ways.into_iter().map(line).collect()
+    plans.into_iter().map(line).collect()
 }

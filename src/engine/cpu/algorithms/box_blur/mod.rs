@@ -23,7 +23,7 @@ mod row_sums;
 mod sliding_window;
 
 use crate::engine::cpu::rows::border::{self, RowBorder};
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::store::prefetch::next_result;
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
@@ -116,8 +116,8 @@ impl PlaneFilter for BoxBlur {
         samples(plane) * COST
     }
 
-    fn plan(&self, _: &Plane) -> String {
-        format!("box: {}", self.plan)
+    fn plan(&self, _: &Plane) -> AlgorithmPlan {
+        AlgorithmPlan::new("box", &self.plan)
     }
 
     fn filter(

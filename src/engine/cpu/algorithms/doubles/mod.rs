@@ -18,7 +18,7 @@
 
 mod strip;
 
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sums::fused::{ROWS, Taps, vectors};
 use crate::engine::cpu::simd::float::{Doubles2, Float, Sums};
@@ -211,9 +211,9 @@ impl PlaneFilter for Doubles {
         ROWS
     }
 
-    fn plan(&self, plane: &Plane) -> String {
+    fn plan(&self, plane: &Plane) -> AlgorithmPlan {
         if !self.convolves {
-            return "copied or filled".to_owned();
+            return AlgorithmPlan::UNFILTERED;
         }
         let (lanes, vectors) = match self.vectors {
             Some(vectors) => with_simd!(vectors, simd => shape(simd.doubles())),
@@ -233,7 +233,8 @@ impl PlaneFilter for Doubles {
             1 => String::new(),
             n => format!(", in {n} bands"),
         };
-        format!("doubles: {way}{folded}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}")
+        let loops = format_args!("{way}{folded}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}");
+        AlgorithmPlan::new("doubles", loops)
     }
 
     fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {

@@ -19,7 +19,7 @@ mod overlap_save;
 mod recheck;
 mod tile;
 
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::simd::float::{Doubles2, Float, Singles4, TransformCosts};
 use crate::engine::cpu::simd::scratch::Scratch;
@@ -227,7 +227,7 @@ impl PlaneFilter for Fft {
         self.cheapest(plane).0.points + 1 - self.transforms.kernel.height
     }
 
-    fn plan(&self, plane: &Plane) -> String {
+    fn plan(&self, plane: &Plane) -> AlgorithmPlan {
         let Side { points, is_fast, .. } = self.cheapest(plane).0;
         let bits = if *is_fast { 32 } else { 64 };
         let rechecked = if *is_fast || self.transforms.kernel.long {
@@ -235,7 +235,8 @@ impl PlaneFilter for Fft {
         } else {
             ""
         };
-        format!("fft: overlap-save, tiles of {points}x{points} in {bits} bits{rechecked}")
+        let loops = format_args!("overlap-save, tiles of {points}x{points} in {bits} bits{rechecked}");
+        AlgorithmPlan::new("fft", loops)
     }
 
     fn filter(&self, picture: Picture<'_>, layout: &Layout, strip: &mut Strip<'_>, scratch: &mut Scratch) {

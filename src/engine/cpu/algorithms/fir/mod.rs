@@ -29,7 +29,7 @@ mod row_filter;
 pub(super) mod taps;
 
 use crate::engine::cpu::rows::border::{self, RowBorder};
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
@@ -112,8 +112,8 @@ impl PlaneFilter for Fir {
         samples(plane) * self.cost_per_sample as f64
     }
 
-    fn plan(&self, _: &Plane) -> String {
-        format!("fir: {}", self.plan)
+    fn plan(&self, _: &Plane) -> AlgorithmPlan {
+        AlgorithmPlan::new("fir", &self.plan)
     }
 
     fn filter(

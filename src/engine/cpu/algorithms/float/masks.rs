@@ -71,7 +71,12 @@ impl Masks {
 
     /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once, rows in
     /// place or not.
-    pub(super) fn plan(&self, geometry: &Plane, (lanes, vectors): (usize, usize), in_place: bool) -> String {
+    pub(super) fn describe(
+        &self,
+        geometry: &Plane,
+        (lanes, vectors): (usize, usize),
+        in_place: bool,
+    ) -> String {
         let way = match (&self.row, self.masks.len()) {
             (Some(_), _) => "separable".to_owned(),
             (None, 1) => "direct".to_owned(),

@@ -32,7 +32,7 @@ mod part;
 mod pyramid;
 mod strip;
 
-use crate::engine::cpu::rows::plane_filter::{explained, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, explained, samples};
 use crate::engine::cpu::rows::store::threshold::Threshold;
 use crate::engine::cpu::rows::strip::{Picture, Strip, StripCount, strips};
 use crate::engine::cpu::rows::sums::fused::{self, ROWS, Taps};
@@ -154,24 +154,24 @@ impl FloatFilter {
             && cfg!(target_endian = "little")
     }
 
-    /// Describes in one line how a plane of this size is filtered.
-    pub(super) fn plan(&self, plane: usize, geometry: &Plane) -> String {
+    /// How a plane of this size is filtered.
+    pub(super) fn plan(&self, plane: usize, geometry: &Plane) -> AlgorithmPlan {
         if !self.is_convolved(plane) {
-            return "copied".to_owned();
+            return AlgorithmPlan::UNFILTERED;
         }
         let vectors = match self.vectors {
             Some(vectors) => with_simd!(vectors, simd => shape(simd.singles())),
             None => shape(Singles4),
         };
-        let way = match &self.loops {
+        let loops = match &self.loops {
             FloatLoops::Masks(masks) => {
                 let in_place = in_place::pieces(masks, &(0..geometry.width), geometry.width, vectors.0);
                 let in_place = self.makes_in_place(masks, plane) && in_place.is_some();
-                masks.plan(geometry, vectors, in_place)
+                masks.describe(geometry, vectors, in_place)
             }
-            FloatLoops::Pyramid(pyramid) => pyramid.plan(vectors),
+            FloatLoops::Pyramid(pyramid) => pyramid.describe(vectors),
         };
-        format!("float: {way}")
+        AlgorithmPlan::new("float", loops)
     }
 
     /// Applies the step to `input`. `layout` is the layout of `output`.
@@ -234,7 +234,7 @@ impl FloatFilter {
     /// Explains how each plane of a picture is filtered, one line for all planes with the same plan.
     pub(super) fn explanation(&self, layout: &Layout) -> Vec<String> {
         let planes = layout.planes().iter().enumerate();
-        let ways = planes.map(|(plane, geometry)| self.plan(plane, geometry));
-        explained(self.format, self.step.kernel.size(), ways)
+        let plans = planes.map(|(plane, geometry)| self.plan(plane, geometry));
+        explained(self.format, self.step.kernel.size(), plans)
     }
 }

@@ -71,7 +71,7 @@ impl Pyramid {
     }
 
     /// Describes how a plane is filtered, with vectors of `lanes` numbers.
-    pub(super) fn plan(&self, (lanes, _): (usize, usize)) -> String {
+    pub(super) fn describe(&self, (lanes, _): (usize, usize)) -> String {
         let (step, low) = (self.kernel.grid.step, self.kernel.low.len());
         format!("pyramid, {low}x{low} low pixels, {step} pixels apart, vectors of {lanes}")
     }

@@ -27,7 +27,7 @@ mod store;
 mod sums;
 
 use crate::engine::cpu::rows::border::{Apron, RowBorder};
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
@@ -157,9 +157,9 @@ impl PlaneFilter for Gradient {
         samples(plane) * COST * self.masks.weights() as f64
     }
 
-    fn plan(&self, _: &Plane) -> String {
+    fn plan(&self, _: &Plane) -> AlgorithmPlan {
         if !self.convolves {
-            return "copied or filled".to_owned();
+            return AlgorithmPlan::UNFILTERED;
         }
         let loops = self.in_registers.as_ref();
         let width = loops.map_or(self.width, InRegisters::width);
@@ -167,7 +167,8 @@ impl PlaneFilter for Gradient {
         let roots = loops.and_then(InRegisters::roots);
         let requantizing = roots.map_or_else(|| self.requantizing.to_string(), str::to_owned);
         let masks = &self.masks;
-        format!("gradient: {masks} in one pass, sums of {width} bits{place}, {requantizing}")
+        let loops = format_args!("{masks} in one pass, sums of {width} bits{place}, {requantizing}");
+        AlgorithmPlan::new("gradient", loops)
     }
 
     fn filter(

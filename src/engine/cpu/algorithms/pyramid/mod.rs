@@ -24,7 +24,7 @@ mod passes;
 mod rings;
 
 use crate::engine::cpu::rows::border::RowBorder;
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, total};
@@ -110,13 +110,14 @@ impl PlaneFilter for Pyramid {
         samples(plane) * COST
     }
 
-    fn plan(&self, _: &Plane) -> String {
+    fn plan(&self, _: &Plane) -> AlgorithmPlan {
         if self.convolved.is_empty() {
-            return "copied or filled".to_owned();
+            return AlgorithmPlan::UNFILTERED;
         }
         let (step, low) = (self.kernel.grid.step, self.kernel.low.weights.len());
         let bits = if self.kernel.is_wide() { 64 } else { 32 };
-        format!("pyramid: {low}x{low} low pixels, {step} pixels apart, sums of {bits} bits")
+        let loops = format_args!("{low}x{low} low pixels, {step} pixels apart, sums of {bits} bits");
+        AlgorithmPlan::new("pyramid", loops)
     }
 
     fn filter(

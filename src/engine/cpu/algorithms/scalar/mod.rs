@@ -16,7 +16,7 @@
 mod row;
 
 use crate::engine::cpu::rows::component::{Component, ComponentLayout, load, store};
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::simd::scratch::{LineRing, Scratch};
@@ -63,11 +63,11 @@ impl PlaneFilter for Scalar {
         samples(plane) * self.cost_per_sample as f64
     }
 
-    fn plan(&self, _: &Plane) -> String {
+    fn plan(&self, _: &Plane) -> AlgorithmPlan {
         match &self.step.kernel {
-            _ if self.keeps => "copied or filled".to_owned(),
-            Kernel::Separable(_) => "scalar: row and column filter in plain Rust".to_owned(),
-            _ => "scalar: whole mask in plain Rust".to_owned(),
+            _ if self.keeps => AlgorithmPlan::UNFILTERED,
+            Kernel::Separable(_) => AlgorithmPlan::new("scalar", "row and column filter in plain Rust"),
+            _ => AlgorithmPlan::new("scalar", "whole mask in plain Rust"),
         }
     }
 

@@ -18,7 +18,7 @@ mod words;
 
 use super::folded::folded;
 use crate::engine::cpu::rows::border::RowBorder;
-use crate::engine::cpu::rows::plane_filter::{PlaneFilter, PlanePart, samples};
+use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result, prefetch};
@@ -146,12 +146,15 @@ impl PlaneFilter for Mask3x3 {
         samples(plane) * COST
     }
 
-    fn plan(&self, _: &Plane) -> String {
+    fn plan(&self, _: &Plane) -> AlgorithmPlan {
         let bits = match self.sums {
             Sums::Words(_) => 16,
             Sums::Numbers(_) => 32,
         };
-        format!("3x3: {ROWS} rows at a time, bytes where they lie, {bits}-bit sums")
+        AlgorithmPlan::new(
+            "3x3",
+            format_args!("{ROWS} rows at a time, bytes in place, {bits}-bit sums"),
+        )
     }
 
     fn filter(
