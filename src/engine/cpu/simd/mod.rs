@@ -12,8 +12,8 @@
 //!
 //! Loops in plain Rust go through [`run_plain`] instead: the compiler vectorizes them for each set. Only this
 //! module depends on the architecture: x86-64 has the folder `x86_64`; for others `no_vectors.rs` has a
-//! [`Vectors`] without values. A new architecture needs such a folder, a `cfg` below and names in
-//! [`InstructionSet`].
+//! [`Vectors`] without values. A new architecture needs such a folder, its name in the two `cfg` below, and
+//! names in [`InstructionSet`], which have no vectors elsewhere.
 
 pub(super) mod float;
 pub(super) mod levels;

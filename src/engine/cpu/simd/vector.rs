@@ -5,7 +5,8 @@
 //! instructions: hence the `inline(always)` throughout.
 #![allow(unsafe_code)]
 
-use super::float::{Exact, Samples, TransformCosts};
+use super::float::{Exact, TransformCosts};
+use super::levels::Levels;
 
 /// The order of samples in two neighbouring vectors of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     type WithoutVnni: Simd<V = Self::V>;
 
     /// Vectors of floating-point numbers of 32 bits.
-    type Singles: Samples;
+    type Singles: Levels;
 
     /// Vectors of floating-point numbers of 64 bits.
     type Doubles: Exact;

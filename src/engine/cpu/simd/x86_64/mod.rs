@@ -21,14 +21,15 @@ pub(in crate::engine::cpu) enum Vectors {
 }
 
 impl Vectors {
-    /// The vectors of `set`; `None` if it has none, or if this machine lacks them.
+    /// The vectors of `set`; `None` if it has none on x86-64, or if this machine lacks them.
     pub(in crate::engine::cpu) fn of(set: InstructionSet) -> Option<Vectors> {
         match set {
-            InstructionSet::Portable => None,
             InstructionSet::Avx2 => Avx2::detect().map(Vectors::Avx2),
             InstructionSet::Avx2Vnni => Avx2::detect().map(Vectors::Avx2Vnni),
             InstructionSet::Avx512 => Avx512::detect().map(Vectors::Avx512),
             InstructionSet::Avx512Vnni => Avx512::detect().map(Vectors::Avx512Vnni),
+            // Plain Rust, and the sets of other architectures.
+            _ => None,
         }
     }
 
@@ -36,11 +37,11 @@ impl Vectors {
     #[cfg(test)]
     pub(in crate::engine::cpu) fn assume(set: InstructionSet) -> Option<Vectors> {
         Some(match set {
-            InstructionSet::Portable => return None,
             InstructionSet::Avx2 => Vectors::Avx2(Avx2::assume()),
             InstructionSet::Avx2Vnni => Vectors::Avx2Vnni(Avx2::assume()),
             InstructionSet::Avx512 => Vectors::Avx512(Avx512::assume()),
             InstructionSet::Avx512Vnni => Vectors::Avx512Vnni(Avx512::assume()),
+            _ => return None,
         })
     }
 }
