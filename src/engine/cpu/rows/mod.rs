@@ -4,7 +4,7 @@
 //! picture   R G B R G B ..            strip.rs        the rows of the result that a thread makes
 //!    |                                plane_rows.rs   the rows that it reads, inside the frame and outside
 //!    | u8, u16 -> words of 16 bits    words/          sample encodings, conversion loops, deinterleaving
-//! words     b b | w w w w .. | b b    border.rs       the apron at both ends
+//! words     b b | w w w w .. | b b    border/         the apron at both ends
 //!    |
 //!    | an algorithm
 //!    |
@@ -15,16 +15,11 @@
 //! picture   R G B R G B ..
 //! ```
 //!
-//! `plane_filter.rs` has the trait of all algorithms; `component.rs` loads rows for algorithms in plain Rust;
-//! `row_pointers.rs` has the places in rows that a loop writes together; `span.rs` maps a part of a row with
-//! its halo to pixels of the row.
+//! `plane_filter.rs` has the trait of all algorithms.
 
 pub(super) mod border;
-pub(super) mod component;
 pub(super) mod plane_filter;
 pub(super) mod plane_rows;
-pub(super) mod row_pointers;
-pub(super) mod span;
 pub(super) mod store;
 pub(super) mod strip;
 pub(super) mod sums;

@@ -9,8 +9,8 @@
 
 use super::sliding_window::Scale;
 use crate::engine::cpu::rows::border::{Apron, ApronSource, RowBorder};
-use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
+use crate::engine::cpu::rows::store::row_pointers;
 use crate::engine::cpu::simd::scratch::{aligned, spread};
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE, has_32_registers};
 

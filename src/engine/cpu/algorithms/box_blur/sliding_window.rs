@@ -5,9 +5,9 @@
 #![allow(unsafe_code)]
 
 use super::row_sums::{RUNNING, Rest, add_steps};
-use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::store::requantize::{Divide, Requantize, store};
+use crate::engine::cpu::rows::store::row_pointers;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 
 /// The division of 16-bit sums, `((sum + add) * factor) >> (16 + down)`. Kept sums include `add`.

@@ -2,8 +2,8 @@
 //! samples.
 
 use super::{Doubles, RowPass};
+use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::plane_rows::fill_unconvolved_channels;
-use crate::engine::cpu::rows::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sums::fused::{Lines, MOST_LINES, Next, ROWS, along_row, exact_sums, rows_of};
 use crate::engine::cpu::simd::float::{Exact, FloatLoop};

@@ -10,9 +10,9 @@
 
 use super::recheck::{Recheck, Tile};
 use super::tile::{Pair, Spectra, Tiles, Uncertain, row_of_results};
-use crate::engine::cpu::rows::component::{Component, ComponentLayout, store};
 use crate::engine::cpu::rows::plane_rows::fill_unconvolved_channels;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
+use crate::engine::cpu::rows::words::component::{Component, ComponentLayout, store};
 use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch::{self, aligned, spread};
 use crate::filter::{Border, ChannelStep, Convolve, DirectKernel};

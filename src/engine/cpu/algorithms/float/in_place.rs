@@ -14,7 +14,7 @@
 
 use super::masks::Masks;
 use super::part::Part;
-use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::sums::fused::{
     Lines, MOST_LINES, Next, ROWS, Taps, along_picture_row, along_row, sums,

@@ -2,7 +2,7 @@
 //! colours, premultiplied.
 
 use super::levels::PlaneLevels;
-use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::strip::Picture;
 use crate::engine::cpu::simd::float::{FloatLoop, Samples};
 use crate::engine::cpu::simd::levels::Levels;

@@ -3,7 +3,7 @@
 use super::FloatFilter;
 use super::finish::{Row, needs_before};
 use super::lines::{Alpha, Reader, numbers};
-use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sums::fused::ROWS;
 use crate::engine::cpu::simd::float::FloatLoop;

@@ -19,7 +19,7 @@
 //! are neighbours, so that a vector loads them at once.
 
 use super::part::{Part, PartMemory};
-use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::strip::Strip;
 use crate::engine::cpu::rows::sums::decimator::{Decimator, ROWS_AT_ONCE, Target};
 use crate::engine::cpu::rows::sums::fused::{ROWS, along_row, of_places};

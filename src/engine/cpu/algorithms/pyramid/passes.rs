@@ -1,7 +1,7 @@
 //! The passes of a strip after the vertical decimation, which numbers and pairs of words share.
 
 use super::Pyramid;
-use crate::engine::cpu::rows::span::Span;
+use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::strip::OutputRows;
 use crate::filter::{Convolve, PyramidGrid};
 use crate::frame::Plane;

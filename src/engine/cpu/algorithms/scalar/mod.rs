@@ -1,7 +1,7 @@
 //! Plain Rust, for any machine, and for planes that the other algorithms do not filter.
 //!
 //! ```text
-//! row y - 1   c c | p p p p .. | c c     one component as integers, border filled     rows/component.rs
+//! row y - 1   c c | p p p p .. | c c     one component as integers, border filled     rows/words/
 //! row y       c c | p p p p .. | c c     a ring: each row is loaded once
 //! row y + 1   c c | p p p p .. | c c
 //!    | sums[x] += weight * line[x + i]   for each weight other than 0                  row.rs
@@ -15,10 +15,10 @@
 
 mod row;
 
-use crate::engine::cpu::rows::component::{Component, ComponentLayout, load, store};
 use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::strip::{Picture, Strip};
 use crate::engine::cpu::rows::sums::integer::Sum;
+use crate::engine::cpu::rows::words::component::{Component, ComponentLayout, load, store};
 use crate::engine::cpu::simd::scratch::{LineRing, Scratch};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel, Step};
 use crate::frame::{Layout, Plane};

@@ -8,8 +8,10 @@
 //!    | deinterleave.rs  R G B R G B ..  ->  R R .. G G .. B B ..  where that makes a row filter faster
 //! ```
 //!
-//! `numbers.rs` converts samples to numbers of any type, for loops in plain Rust.
+//! For loops in plain Rust `numbers.rs` converts samples to numbers of any type, and `component.rs` loads and
+//! stores rows of one component.
 
+pub(in crate::engine::cpu) mod component;
 pub(in crate::engine::cpu) mod deinterleave;
 pub(in crate::engine::cpu) mod numbers;
 pub(in crate::engine::cpu) mod sample;

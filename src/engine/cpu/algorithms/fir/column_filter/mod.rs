@@ -9,11 +9,11 @@
 pub(super) mod unrolled;
 
 use super::taps::{Fold, Tap, Taps};
-use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::store::requantize::{
     Divide, HighWordRounding, JoinLimbs, Requantize, Rounding, offset_and_store,
 };
+use crate::engine::cpu::rows::store::row_pointers;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 
 /// Lines of pairs.

@@ -5,11 +5,11 @@
 
 use super::Lines;
 use crate::engine::cpu::algorithms::fir::taps::Tap;
-use crate::engine::cpu::rows::row_pointers;
 use crate::engine::cpu::rows::store::prefetch::prefetch;
 use crate::engine::cpu::rows::store::requantize::{
     Divide, HighWordRounding, JoinLimbs, Requantize, Rounding,
 };
+use crate::engine::cpu::rows::store::row_pointers;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 use std::ops::RangeInclusive;

@@ -1,5 +1,14 @@
 //! Padded rows: a row with an apron, the samples that the border puts before its first and after its last
 //! one.
+//!
+//! ```text
+//! picture      p0 p1 p2 p3 ..
+//! padded row   p2 p1 | p0 p1 p2 p3 .. | ..     the apron of a mask of five columns; the border mirrors
+//! ```
+//!
+//! `span.rs` has the same for a part of a row with a halo.
+
+pub(in crate::engine::cpu) mod span;
 
 use super::words::deinterleave;
 use crate::filter::{Border, ChannelStep};

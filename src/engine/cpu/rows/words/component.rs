@@ -1,7 +1,7 @@
 //! Rows of one component of a plane as integers, with the border filled: the input of algorithms in plain
 //! Rust.
 
-use super::strip::Picture;
+use crate::engine::cpu::rows::strip::Picture;
 use crate::filter::{Border, Convolve};
 use crate::frame::PixelFormat;
 
