@@ -66,7 +66,7 @@ pub(in crate::engine::cpu) trait Float: Copy + Send + Sync + 'static {
     fn mul_sub(self, a: Self::V, b: Self::V, c: Self::V) -> Self::V;
 
     /// Rounds numbers down, clamps them to 0 to `largest`, and writes them as words.
-    fn put_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]);
+    fn store_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]);
 
     /// A bit for each lane: 1 if its number is further than `within` from the middle between two integers.
     fn far_from_halves(self, value: Self::V, within: Self::V) -> u32;
@@ -102,7 +102,7 @@ pub(in crate::engine::cpu) trait Samples: Sums + Float<Number = f32> {
     fn of_halves(self, from: &[u8]) -> Self::V;
 
     /// Writes [`Float::LANES`] numbers in 16 bits, little-endian, rounded to nearest even.
-    fn put_halves(self, value: Self::V, to: &mut [u8]);
+    fn store_halves(self, value: Self::V, to: &mut [u8]);
 
     /// The numbers with every NaN replaced by the quiet NaN.
     fn quiet(self, value: Self::V) -> Self::V;
@@ -139,7 +139,7 @@ impl TransformCosts {
 /// A loop over floating-point vectors. `run` is `inline(always)`, and so are the functions that it calls.
 pub(in crate::engine::cpu) trait FloatLoop<R> {
     /// The loop.
-    fn run(self, reals: R);
+    fn run(self, simd: R);
 }
 
 /// Vectors as arrays of numbers, for any machine.
@@ -208,7 +208,7 @@ macro_rules! plain {
             }
 
             #[inline(always)]
-            fn put_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]) {
+            fn store_whole(self, value: Self::V, largest: Self::V, to: &mut [u16]) {
                 let whole: [u16; $lanes] = std::array::from_fn(|i| value[i].max(0.0).min(largest[i]) as u16);
                 to[..$lanes].copy_from_slice(&whole);
             }
@@ -277,7 +277,7 @@ impl Samples for Singles4 {
     }
 
     #[inline(always)]
-    fn put_halves(self, value: [f32; 4], to: &mut [u8]) {
+    fn store_halves(self, value: [f32; 4], to: &mut [u8]) {
         for (to, value) in to[..8].as_chunks_mut().0.iter_mut().zip(value) {
             *to = f16::from_f32(value).to_le_bytes();
         }

@@ -10,7 +10,7 @@ pub(in crate::engine::cpu) trait Levels: Samples {
 
     /// Rounds numbers down, clamps them to 0 to `largest`, and writes them as samples of `BYTES` bytes. NaN
     /// becomes 0.
-    fn put_levels<const BYTES: usize>(self, value: Self::V, largest: Self::V, to: &mut [u8]);
+    fn store_levels<const BYTES: usize>(self, value: Self::V, largest: Self::V, to: &mut [u8]);
 
     /// The same numbers, rounded down and clamped.
     fn whole(self, value: Self::V, largest: Self::V) -> Self::V;
@@ -39,7 +39,7 @@ impl Levels for Singles4 {
     }
 
     #[inline(always)]
-    fn put_levels<const BYTES: usize>(self, value: [f32; 4], largest: [f32; 4], to: &mut [u8]) {
+    fn store_levels<const BYTES: usize>(self, value: [f32; 4], largest: [f32; 4], to: &mut [u8]) {
         for (i, to) in to[..4 * BYTES].chunks_exact_mut(BYTES).enumerate() {
             let level = value[i].max(0.0).min(largest[i]) as u16;
             to.copy_from_slice(&level.to_le_bytes()[..BYTES]);

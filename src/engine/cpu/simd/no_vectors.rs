@@ -37,9 +37,9 @@ impl Vectors {
 
 /// The value of an expression for a set: there is none.
 macro_rules! with_simd {
-    ($vectors:expr, $lanes:ident => $work:expr) => {
+    ($vectors:expr, $simd:ident => $work:expr) => {
         match $vectors {
-            $crate::engine::cpu::simd::Vectors::None($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::None($simd) => $work,
         }
     };
 }

@@ -404,7 +404,8 @@ mod tests {
         9   | | separable | gray12le | column sums, 32-bit sums
         3   | | separable | rgb48le  | column sums, 32-bit sums
         63  | | direct    | gray16le | column sums, 32-bit sums
-        3   | 1 1 1 1 8 1 1 1 1 | direct | gray10le | sliding window over samples, 32-bit sums, centre apart
+        3   | 1 1 1 1 8 1 1 1 1 | direct | gray10le | sliding window over samples, 32-bit sums, \
+              centre weighted separately
         // Weighted sums are faster.
         3   | 1 1 1 1 8 1 1 1 1 | direct    | gray     | none
         3   | 1 1 1 2 7 1 1 1 1 | direct    | gray     | none

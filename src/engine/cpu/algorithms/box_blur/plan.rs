@@ -117,7 +117,9 @@ impl fmt::Display for BoxPlan {
             Method::Window(row_sums, requantize) => {
                 let sums = match requantize {
                     BoxRequantize::Scaled(_) => "16-bit sums",
-                    BoxRequantize::Weighted { .. } if self.weighs_centre() => "32-bit sums, centre apart",
+                    BoxRequantize::Weighted { .. } if self.weighs_centre() => {
+                        "32-bit sums, centre weighted separately"
+                    }
                     BoxRequantize::Weighted { .. } => "32-bit sums",
                 };
                 write!(f, "sliding window over {row_sums}, {sums}")

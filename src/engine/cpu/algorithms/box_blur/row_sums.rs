@@ -10,7 +10,7 @@ const LEAST_FOURS: usize = 9;
 
 /// Fewest samples that are added as prefix sums along the row. If neighbours lie side by side, sums of eight
 /// are used instead where a few of them make a sum.
-const LEAST_RUNNING: usize = 17;
+const LEAST_PREFIX: usize = 17;
 
 /// Longest row, in samples, for which rows are made one by one.
 const LONGEST_ALONE: usize = 4096;
@@ -34,7 +34,7 @@ enum RowMethod {
     /// too many (-1).
     Parts { part: usize, parts: usize, sign: i8 },
     /// From two prefix sums: the one up to the last sample, less the one before the first.
-    Running,
+    Prefix,
 }
 
 /// Words of a cache line; the prefix sums of a row come after one line of zeros.
@@ -55,7 +55,7 @@ pub(super) struct Rest<'a> {
 const WITH_ONE_MORE: [(usize, i8); 4] = [(2, 1), (3, -1), (3, 1), (4, -1)];
 
 /// The same for prefix sums: one, less another.
-pub(super) const RUNNING: (usize, i8) = (1, -1);
+pub(super) const PREFIX: (usize, i8) = (1, -1);
 
 impl RowMethod {
     /// From sums of `part` samples, if a loop is compiled for their number.
@@ -77,7 +77,7 @@ impl fmt::Display for RowSums {
         match self.method {
             RowMethod::Alone => f.write_str("samples"),
             RowMethod::Parts { part, .. } => write!(f, "sums of {part}"),
-            RowMethod::Running => f.write_str("prefix sums"),
+            RowMethod::Prefix => f.write_str("prefix sums"),
         }
     }
 }
@@ -87,11 +87,11 @@ impl RowSums {
     pub(super) fn new(count: usize, pixel_stride: usize) -> RowSums {
         let method = match count {
             ..LEAST_FOURS => Some(RowMethod::Alone),
-            LEAST_FOURS..LEAST_RUNNING => RowMethod::by(4, count),
+            LEAST_FOURS..LEAST_PREFIX => RowMethod::by(4, count),
             _ if pixel_stride == 1 => RowMethod::by(8, count),
             _ => None,
         };
-        let method = method.unwrap_or(RowMethod::Running);
+        let method = method.unwrap_or(RowMethod::Prefix);
         RowSums {
             count,
             pixel_stride,
@@ -102,7 +102,7 @@ impl RowSums {
     /// True if two rows of `samples` samples are made at a time: if the first-level cache does not hold the
     /// windows' sums until the next row.
     pub(super) fn suits_two_rows(&self, samples: usize) -> bool {
-        self.method == RowMethod::Running && samples > LONGEST_ALONE
+        self.method == RowMethod::Prefix && samples > LONGEST_ALONE
     }
 
     /// Samples from the first to the last one of a sum.
@@ -131,7 +131,7 @@ impl RowSums {
                 // With a sample too many one more is read.
                 fours.max(alone + self.pixel_stride) + 3 * self.pixel_stride
             }
-            RowMethod::Running => LINE + alone + TILE,
+            RowMethod::Prefix => LINE + alone + TILE,
         }
     }
 
@@ -174,7 +174,7 @@ impl RowSums {
                     sign,
                 }
             }
-            RowMethod::Running => {
+            RowMethod::Prefix => {
                 let all = (lead + made + self.across()).next_multiple_of(TILE);
                 let (none, running) = fours_or_all[..LINE + all].split_at_mut(LINE);
                 none.fill(0);
@@ -187,10 +187,10 @@ impl RowSums {
                 }
                 Rest {
                     words: &fours_or_all[LINE + lead + self.across()..],
-                    count: RUNNING.0,
+                    count: PREFIX.0,
                     stride: pixel_stride,
                     more: &fours_or_all[LINE + lead - pixel_stride..],
-                    sign: RUNNING.1,
+                    sign: PREFIX.1,
                 }
             }
         }

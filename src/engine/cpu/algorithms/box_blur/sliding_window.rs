@@ -4,7 +4,7 @@
 //! Sums of words may wrap on the way: a final sum that fits 16 bits is right.
 #![allow(unsafe_code)]
 
-use super::row_sums::{RUNNING, Rest, add_steps};
+use super::row_sums::{PREFIX, Rest, add_steps};
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::store::requantize::{Divide, Requantize, store};
 use crate::engine::cpu::rows::store::row_pointers;
@@ -153,7 +153,7 @@ fn enter<L: Simd, const BYTES: usize, const R: usize, E: WindowRequantize>(
 ) {
     // A constant condition: for two rows only this loop is compiled.
     if const { R == 2 } {
-        assert!(terms == RUNNING);
+        assert!(terms == PREFIX);
         return simd.enter(Rows::<BYTES, 1, -1, R, E> { work, requantizing });
     }
     match terms {
@@ -429,7 +429,7 @@ impl Weighted<'_> {
 
 /// Adds [`Requantize::high`], clamps and stores 4 LANES samples.
 #[inline(always)]
-unsafe fn put_numbers<L: Simd, const BYTES: usize>(
+unsafe fn store_values<L: Simd, const BYTES: usize>(
     simd: L,
     values: [[L::V; 2]; 2],
     requantize: &Requantize,
@@ -481,7 +481,7 @@ impl<const CENTRE: bool, const DIVIDES: bool> WindowRequantize for Divided<'_, C
                 let changes = [change, centre];
                 values[v] = self.0.changed::<L, DIVIDES>(simd, factors, at, changes);
             }
-            put_numbers::<L, BYTES>(simd, values, self.0.requantize, to);
+            store_values::<L, BYTES>(simd, values, self.0.requantize, to);
         }
     }
 }

@@ -265,13 +265,13 @@ impl Part<'_> {
         match biases {
             None => {
                 for (sums, to) in vectors {
-                    s.put_whole(s.mul(s.load(sums), scale), largest, to);
+                    s.store_whole(s.mul(s.load(sums), scale), largest, to);
                 }
             }
             Some(biases) => {
                 for ((sums, to), biases) in vectors.zip(biases.chunks_exact(S::LANES)) {
                     let sum = s.add(s.load(sums), s.load(biases));
-                    s.put_whole(s.mul(sum, scale), largest, to);
+                    s.store_whole(s.mul(sum, scale), largest, to);
                 }
             }
         }

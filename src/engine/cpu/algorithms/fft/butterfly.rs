@@ -34,49 +34,49 @@ impl<R: Float> Twiddles<R> {
 
     /// Forward transform.
     #[inline(always)]
-    pub(super) fn forward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        self.run::<N, true, false>(reals, x, None);
+    pub(super) fn forward<const N: usize>(&self, simd: R, x: &mut Line<R, N>) {
+        self.run::<N, true, false>(simd, x, None);
     }
 
     /// Backward transform, without the division by `N`.
     #[inline(always)]
-    pub(super) fn backward<const N: usize>(&self, reals: R, x: &mut Line<R, N>) {
-        self.run::<N, false, true>(reals, x, None);
+    pub(super) fn backward<const N: usize>(&self, simd: R, x: &mut Line<R, N>) {
+        self.run::<N, false, true>(simd, x, None);
     }
 
     /// Forward transform, product with `spectrum`, and backward transform without the division by `N`.
     #[inline(always)]
-    pub(super) fn through<const N: usize>(&self, reals: R, x: &mut Line<R, N>, spectrum: &Line<R, N>) {
-        self.run::<N, true, true>(reals, x, Some(spectrum));
+    pub(super) fn through<const N: usize>(&self, simd: R, x: &mut Line<R, N>, spectrum: &Line<R, N>) {
+        self.run::<N, true, true>(simd, x, Some(spectrum));
     }
 
     /// Forward passes if `FORTH`, product with `spectrum` if there is one, backward passes if `BACK`.
     #[inline(always)]
     fn run<const N: usize, const FORTH: bool, const BACK: bool>(
         &self,
-        reals: R,
+        simd: R,
         x: &mut Line<R, N>,
         spectrum: Option<&Line<R, N>>,
     ) {
         let has_third = N / 16 > last::<N>();
         if FORTH {
-            pass::<R, N, false>(reals, x, N, &self.0[0]);
-            pass::<R, N, false>(reals, x, N / 4, &self.0[1]);
+            pass::<R, N, false>(simd, x, N, &self.0[0]);
+            pass::<R, N, false>(simd, x, N / 4, &self.0[1]);
             if has_third {
-                pass::<R, N, false>(reals, x, N / 16, &self.0[2]);
+                pass::<R, N, false>(simd, x, N / 16, &self.0[2]);
             }
         }
         if last::<N>() == 8 {
             for (k, block) in x.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 let mut y = *block;
                 if FORTH {
-                    y = forward_of_eight(reals, &y);
+                    y = forward_of_eight(simd, &y);
                 }
                 if let Some(spectrum) = spectrum {
-                    y = products(reals, y, &spectrum.as_chunks::<8>().0[k]);
+                    y = products(simd, y, &spectrum.as_chunks::<8>().0[k]);
                 }
                 if BACK {
-                    y = inverse_of_eight(reals, &y);
+                    y = inverse_of_eight(simd, &y);
                 }
                 *block = y;
             }
@@ -84,23 +84,23 @@ impl<R: Float> Twiddles<R> {
             for (k, block) in x.as_chunks_mut::<4>().0.iter_mut().enumerate() {
                 let mut y = *block;
                 if FORTH {
-                    y = of_four::<R, false>(reals, y);
+                    y = of_four::<R, false>(simd, y);
                 }
                 if let Some(spectrum) = spectrum {
-                    y = products(reals, y, &spectrum.as_chunks::<4>().0[k]);
+                    y = products(simd, y, &spectrum.as_chunks::<4>().0[k]);
                 }
                 if BACK {
-                    y = of_four::<R, true>(reals, y);
+                    y = of_four::<R, true>(simd, y);
                 }
                 *block = y;
             }
         }
         if BACK {
             if has_third {
-                pass::<R, N, true>(reals, x, N / 16, &self.0[2]);
+                pass::<R, N, true>(simd, x, N / 16, &self.0[2]);
             }
-            pass::<R, N, true>(reals, x, N / 4, &self.0[1]);
-            pass::<R, N, true>(reals, x, N, &self.0[0]);
+            pass::<R, N, true>(simd, x, N / 4, &self.0[1]);
+            pass::<R, N, true>(simd, x, N, &self.0[0]);
         }
     }
 }
@@ -108,7 +108,7 @@ impl<R: Float> Twiddles<R> {
 /// A pass over blocks of `m` points: forward; with `BACK` its inverse, times four.
 #[inline(always)]
 fn pass<R: Float, const N: usize, const BACK: bool>(
-    reals: R,
+    simd: R,
     x: &mut Line<R, N>,
     m: usize,
     twiddles: &[[Complex<R::Number>; 3]],
@@ -116,21 +116,21 @@ fn pass<R: Float, const N: usize, const BACK: bool>(
     let h = m / 4;
     for (k, turn) in twiddles[..h].iter().enumerate() {
         let by = [
-            everywhere(reals, turn[0]),
-            everywhere(reals, turn[1]),
-            everywhere(reals, turn[2]),
+            everywhere(simd, turn[0]),
+            everywhere(simd, turn[1]),
+            everywhere(simd, turn[2]),
         ];
         for block in x.chunks_exact_mut(m) {
             let mut y = [block[k], block[k + h], block[k + 2 * h], block[k + 3 * h]];
             if BACK {
                 for j in 0..3 {
-                    y[j + 1] = product_back(reals, y[j + 1], by[j]);
+                    y[j + 1] = product_back(simd, y[j + 1], by[j]);
                 }
             }
-            y = of_four::<R, BACK>(reals, y);
+            y = of_four::<R, BACK>(simd, y);
             if !BACK {
                 for j in 0..3 {
-                    y[j + 1] = product(reals, y[j + 1], by[j]);
+                    y[j + 1] = product(simd, y[j + 1], by[j]);
                 }
             }
             for j in 0..4 {
@@ -142,153 +142,153 @@ fn pass<R: Float, const N: usize, const BACK: bool>(
 
 /// The same complex number in every lane.
 #[inline(always)]
-fn everywhere<R: Float>(reals: R, a: Complex<R::Number>) -> Complex<R::V> {
+fn everywhere<R: Float>(simd: R, a: Complex<R::Number>) -> Complex<R::V> {
     Complex {
-        re: reals.splat(a.re),
-        im: reals.splat(a.im),
+        re: simd.splat(a.re),
+        im: simd.splat(a.im),
     }
 }
 
 #[inline(always)]
-fn add<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn add<R: Float>(simd: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
-        re: reals.add(a.re, b.re),
-        im: reals.add(a.im, b.im),
+        re: simd.add(a.re, b.re),
+        im: simd.add(a.im, b.im),
     }
 }
 
 #[inline(always)]
-fn sub<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn sub<R: Float>(simd: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
-        re: reals.sub(a.re, b.re),
-        im: reals.sub(a.im, b.im),
+        re: simd.sub(a.re, b.re),
+        im: simd.sub(a.im, b.im),
     }
 }
 
 /// `a + i b`
 #[inline(always)]
-fn add_turned<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn add_turned<R: Float>(simd: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
-        re: reals.sub(a.re, b.im),
-        im: reals.add(a.im, b.re),
+        re: simd.sub(a.re, b.im),
+        im: simd.add(a.im, b.re),
     }
 }
 
 /// `a - i b`
 #[inline(always)]
-fn sub_turned<R: Float>(reals: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
+fn sub_turned<R: Float>(simd: R, a: Complex<R::V>, b: Complex<R::V>) -> Complex<R::V> {
     Complex {
-        re: reals.add(a.re, b.im),
-        im: reals.sub(a.im, b.re),
+        re: simd.add(a.re, b.im),
+        im: simd.sub(a.im, b.re),
     }
 }
 
 /// `a x by`
 #[inline(always)]
-fn product<R: Float>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
+fn product<R: Float>(simd: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
     Complex {
-        re: reals.mul_sub(a.re, by.re, reals.mul(a.im, by.im)),
-        im: reals.mul_add(a.re, by.im, reals.mul(a.im, by.re)),
+        re: simd.mul_sub(a.re, by.re, simd.mul(a.im, by.im)),
+        im: simd.mul_add(a.re, by.im, simd.mul(a.im, by.re)),
     }
 }
 
 /// `a` times the conjugate of `by`.
 #[inline(always)]
-fn product_back<R: Float>(reals: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
+fn product_back<R: Float>(simd: R, a: Complex<R::V>, by: Complex<R::V>) -> Complex<R::V> {
     Complex {
-        re: reals.mul_add(a.re, by.re, reals.mul(a.im, by.im)),
-        im: reals.mul_sub(a.im, by.re, reals.mul(a.re, by.im)),
+        re: simd.mul_add(a.re, by.re, simd.mul(a.im, by.im)),
+        im: simd.mul_sub(a.im, by.re, simd.mul(a.re, by.im)),
     }
 }
 
 /// The product of each point and the spectrum's.
 #[inline(always)]
-fn products<R: Float, const M: usize>(reals: R, mut x: Line<R, M>, by: &Line<R, M>) -> Line<R, M> {
+fn products<R: Float, const M: usize>(simd: R, mut x: Line<R, M>, by: &Line<R, M>) -> Line<R, M> {
     for k in 0..M {
-        x[k] = product(reals, x[k], by[k]);
+        x[k] = product(simd, x[k], by[k]);
     }
     x
 }
 
 /// The transform of four points, forward or `BACK`.
 #[inline(always)]
-fn of_four<R: Float, const BACK: bool>(reals: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
-    let (even, odd) = (add(reals, a, c), sub(reals, a, c));
-    let (even_next, odd_next) = (add(reals, b, d), sub(reals, b, d));
-    let turned = [sub_turned(reals, odd, odd_next), add_turned(reals, odd, odd_next)];
+fn of_four<R: Float, const BACK: bool>(simd: R, [a, b, c, d]: Line<R, 4>) -> Line<R, 4> {
+    let (even, odd) = (add(simd, a, c), sub(simd, a, c));
+    let (even_next, odd_next) = (add(simd, b, d), sub(simd, b, d));
+    let turned = [sub_turned(simd, odd, odd_next), add_turned(simd, odd, odd_next)];
     [
-        add(reals, even, even_next),
+        add(simd, even, even_next),
         turned[usize::from(BACK)],
-        sub(reals, even, even_next),
+        sub(simd, even, even_next),
         turned[usize::from(!BACK)],
     ]
 }
 
 /// `a (1 - i) / sqrt(2)`, or with `BACK` `a (1 + i) / sqrt(2)`.
 #[inline(always)]
-fn eighth_turn<R: Float, const BACK: bool>(reals: R, a: Complex<R::V>) -> Complex<R::V> {
-    let half = reals.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
+fn eighth_turn<R: Float, const BACK: bool>(simd: R, a: Complex<R::V>) -> Complex<R::V> {
+    let half = simd.splat(R::number(std::f64::consts::FRAC_1_SQRT_2));
     let (re, im) = if BACK {
-        (reals.sub(a.re, a.im), reals.add(a.re, a.im))
+        (simd.sub(a.re, a.im), simd.add(a.re, a.im))
     } else {
-        (reals.add(a.re, a.im), reals.sub(a.im, a.re))
+        (simd.add(a.re, a.im), simd.sub(a.im, a.re))
     };
     Complex {
-        re: reals.mul(re, half),
-        im: reals.mul(im, half),
+        re: simd.mul(re, half),
+        im: simd.mul(im, half),
     }
 }
 
 #[inline(always)]
-fn forward_of_eight<R: Float>(reals: R, x: &Line<R, 8>) -> Line<R, 8> {
+fn forward_of_eight<R: Float>(simd: R, x: &Line<R, 8>) -> Line<R, 8> {
     let low = [
-        add(reals, x[0], x[4]),
-        add(reals, x[1], x[5]),
-        add(reals, x[2], x[6]),
-        add(reals, x[3], x[7]),
+        add(simd, x[0], x[4]),
+        add(simd, x[1], x[5]),
+        add(simd, x[2], x[6]),
+        add(simd, x[3], x[7]),
     ];
-    let low = of_four::<R, false>(reals, low);
+    let low = of_four::<R, false>(simd, low);
     // Turned by none, one, two and three eighths: of the third, the quarter turn is part of the sums; of the
     // fourth, it is left to the next ones.
     let (a, b) = (
-        sub(reals, x[0], x[4]),
-        eighth_turn::<R, false>(reals, sub(reals, x[1], x[5])),
+        sub(simd, x[0], x[4]),
+        eighth_turn::<R, false>(simd, sub(simd, x[1], x[5])),
     );
     let (c, d) = (
-        sub(reals, x[2], x[6]),
-        eighth_turn::<R, false>(reals, sub(reals, x[3], x[7])),
+        sub(simd, x[2], x[6]),
+        eighth_turn::<R, false>(simd, sub(simd, x[3], x[7])),
     );
-    let (even, odd) = (sub_turned(reals, a, c), add_turned(reals, a, c));
-    let (even_next, odd_next) = (sub_turned(reals, b, d), add_turned(reals, b, d));
+    let (even, odd) = (sub_turned(simd, a, c), add_turned(simd, a, c));
+    let (even_next, odd_next) = (sub_turned(simd, b, d), add_turned(simd, b, d));
     let [l0, l1, l2, l3] = low;
     [
         l0,
         l1,
         l2,
         l3,
-        add(reals, even, even_next),
-        sub_turned(reals, odd, odd_next),
-        sub(reals, even, even_next),
-        add_turned(reals, odd, odd_next),
+        add(simd, even, even_next),
+        sub_turned(simd, odd, odd_next),
+        sub(simd, even, even_next),
+        add_turned(simd, odd, odd_next),
     ]
 }
 
 #[inline(always)]
-fn inverse_of_eight<R: Float>(reals: R, y: &Line<R, 8>) -> Line<R, 8> {
-    let low = of_four::<R, true>(reals, [y[0], y[1], y[2], y[3]]);
-    let high = of_four::<R, true>(reals, [y[4], y[5], y[6], y[7]]);
+fn inverse_of_eight<R: Float>(simd: R, y: &Line<R, 8>) -> Line<R, 8> {
+    let low = of_four::<R, true>(simd, [y[0], y[1], y[2], y[3]]);
+    let high = of_four::<R, true>(simd, [y[4], y[5], y[6], y[7]]);
     let (second, fourth) = (
-        eighth_turn::<R, true>(reals, high[1]),
-        eighth_turn::<R, true>(reals, high[3]),
+        eighth_turn::<R, true>(simd, high[1]),
+        eighth_turn::<R, true>(simd, high[3]),
     );
     [
-        add(reals, low[0], high[0]),
-        add(reals, low[1], second),
-        add_turned(reals, low[2], high[2]),
-        add_turned(reals, low[3], fourth),
-        sub(reals, low[0], high[0]),
-        sub(reals, low[1], second),
-        sub_turned(reals, low[2], high[2]),
-        sub_turned(reals, low[3], fourth),
+        add(simd, low[0], high[0]),
+        add(simd, low[1], second),
+        add_turned(simd, low[2], high[2]),
+        add_turned(simd, low[3], fourth),
+        sub(simd, low[0], high[0]),
+        sub(simd, low[1], second),
+        sub_turned(simd, low[2], high[2]),
+        sub_turned(simd, low[3], fourth),
     ]
 }

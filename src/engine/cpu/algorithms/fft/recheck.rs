@@ -190,11 +190,11 @@ impl Rechecking<'_> {
             c,
             tile,
         } = self;
-        for doubt in uncertain {
-            let mut lanes = doubt.lanes[tile.number];
+        for uncertain in uncertain {
+            let mut lanes = uncertain.lanes[tile.number];
             while lanes != 0 {
-                let x = usize::from(doubt.column) + lanes.trailing_zeros() as usize;
-                let y = usize::from(doubt.row);
+                let x = usize::from(uncertain.column) + lanes.trailing_zeros() as usize;
+                let y = usize::from(uncertain.row);
                 lanes &= lanes - 1;
                 if x >= tile.wanted.0 || y >= tile.wanted.1 {
                     break;

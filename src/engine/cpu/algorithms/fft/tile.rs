@@ -102,7 +102,7 @@ pub(super) fn row_of_results(side: usize) -> usize {
 
 /// A mask's spectrum over tiles of `N` x `N` points.
 pub(super) struct Spectrum<R: Float, const N: usize> {
-    reals: R,
+    simd: R,
     twiddles: Twiddles<R>,
     /// The points: for each [`Float::LANES`] rows a line of `N` vectors.
     lines: Vec<Complex<R::V>>,
@@ -158,13 +158,13 @@ pub(super) fn spectrum<const N: usize>(kernel: &DirectKernel) -> Vec<Complex<f64
 
 impl<R: Float, const N: usize> Spectrum<R, N> {
     /// `points` is [`spectrum`] of the same mask and tiles.
-    pub(super) fn new(reals: R, kernel: &DirectKernel, points: &[Complex<f64>]) -> Spectrum<R, N> {
+    pub(super) fn new(simd: R, kernel: &DirectKernel, points: &[Complex<f64>]) -> Spectrum<R, N> {
         let lines = (0..N / R::LANES).flat_map(|group| (0..N).map(move |x| (group, x)));
         let vector = |part: fn(&Complex<f64>) -> f64, group: usize, x: usize| {
             let lanes: Vec<f64> = (0..R::LANES)
                 .map(|lane| part(&points[(group * R::LANES + lane) * N + x]))
                 .collect();
-            reals.of_doubles(&lanes)
+            simd.of_doubles(&lanes)
         };
         let lines = lines.map(|(group, x)| Complex {
             re: vector(|point| point.re, group, x),
@@ -173,7 +173,7 @@ impl<R: Float, const N: usize> Spectrum<R, N> {
         let scale = kernel.division.divisor() as f64;
         let sum: f64 = kernel.weights.iter().map(|&q| f64::from(q)).sum();
         Spectrum {
-            reals,
+            simd,
             lines: lines.collect(),
             twiddles: Twiddles::new::<N>(),
             kept: (N - kernel.width + 1, N - kernel.height + 1),
@@ -210,7 +210,7 @@ impl<R: Float, const N: usize> Tiles for Spectrum<R, N> {
     }
 
     fn convolve(&self, memory: &mut Scratch, pair: Pair<'_>) {
-        self.reals.enter(Convolving {
+        self.simd.enter(Convolving {
             spectrum: self,
             memory: memory.of::<Vec<Complex<R::V>>>(),
             pair,
@@ -248,7 +248,7 @@ struct Convolving<'a, R: Float, const N: usize> {
 
 impl<R: Float, const N: usize> FloatLoop<R> for Convolving<'_, R, N> {
     #[inline(always)]
-    fn run(self, reals: R) {
+    fn run(self, simd: R) {
         let Convolving {
             spectrum,
             memory,
@@ -257,7 +257,7 @@ impl<R: Float, const N: usize> FloatLoop<R> for Convolving<'_, R, N> {
         let twiddles = &spectrum.twiddles;
         // With numbers of 32 bits this is a constant.
         let is_rounded = !R::IS_EXACT || spectrum.is_rounded;
-        let zero = reals.splat(R::number(0.0));
+        let zero = simd.splat(R::number(0.0));
         // The tile, in blocks of a vector's width of columns, and a line of as many rows.
         let blocks = N / R::LANES * (N + BLOCK_PADDING);
         memory.resize(memory.len().max(blocks + N), Complex { re: zero, im: zero });
@@ -266,38 +266,38 @@ impl<R: Float, const N: usize> FloatLoop<R> for Convolving<'_, R, N> {
         let [first, second] = pair.inputs;
         let middles = [middle::<N>(first, pair.stride), middle::<N>(second, pair.stride)];
         let taken_off = [
-            reals.splat(R::number(middles[0])),
-            reals.splat(R::number(middles[1])),
+            simd.splat(R::number(middles[0])),
+            simd.splat(R::number(middles[1])),
         ];
         let mut squares = zero;
         // Row by row: the order in memory.
         for y in 0..N {
             let rows = [&first[y * pair.stride..][..N], &second[y * pair.stride..][..N]];
             for (block, points) in tile.chunks_exact_mut(N + BLOCK_PADDING).enumerate() {
-                let re = reals.sub(reals.of_words(&rows[0][block * R::LANES..]), taken_off[0]);
-                let im = reals.sub(reals.of_words(&rows[1][block * R::LANES..]), taken_off[1]);
+                let re = simd.sub(simd.of_words(&rows[0][block * R::LANES..]), taken_off[0]);
+                let im = simd.sub(simd.of_words(&rows[1][block * R::LANES..]), taken_off[1]);
                 if is_rounded {
-                    squares = reals.mul_add(re, re, reals.mul_add(im, im, squares));
+                    squares = simd.mul_add(re, re, simd.mul_add(im, im, squares));
                 }
                 points[y] = Complex { re, im };
             }
         }
         for points in tile.chunks_exact_mut(N + BLOCK_PADDING) {
-            twiddles.forward(reals, whole::<_, N>(points));
+            twiddles.forward(simd, whole::<_, N>(points));
         }
         for (group, by) in spectrum.lines.as_chunks::<N>().0.iter().enumerate() {
             for (block, points) in tile
                 .chunks_exact(N + BLOCK_PADDING)
                 .zip(line.chunks_exact_mut(R::LANES))
             {
-                reals.transpose(&block[group * R::LANES..], points);
+                simd.transpose(&block[group * R::LANES..], points);
             }
-            twiddles.through(reals, line, by);
+            twiddles.through(simd, line, by);
             for (block, points) in tile
                 .chunks_exact_mut(N + BLOCK_PADDING)
                 .zip(line.chunks_exact(R::LANES))
             {
-                reals.transpose(points, &mut block[group * R::LANES..]);
+                simd.transpose(points, &mut block[group * R::LANES..]);
             }
         }
         let add = [
@@ -306,12 +306,12 @@ impl<R: Float, const N: usize> FloatLoop<R> for Convolving<'_, R, N> {
         ];
         // One thousandth more covers the errors of the sum of squares and of the comparison. `last` is the
         // error of the final addition, which matters only for results in the range of samples.
-        let samples = (1.001 * reals.total(squares)).sqrt();
+        let samples = (1.001 * simd.total(squares)).sqrt();
         let last = R::UNIT * (add[0].abs().max(add[1].abs()) + pair.largest + 1.0);
         let within = 0.5 - 1.001 * (error::<R>(samples, spectrum.norm) + last);
-        let within = reals.splat(R::number(within));
-        let largest = reals.splat(R::number(pair.largest));
-        let add = [reals.splat(R::number(add[0])), reals.splat(R::number(add[1]))];
+        let within = simd.splat(R::number(within));
+        let largest = simd.splat(R::number(pair.largest));
+        let add = [simd.splat(R::number(add[0])), simd.splat(R::number(add[1]))];
         let (columns, rows) = spectrum.kept;
         let [first, second] = pair.outputs;
         let mut found = 0;
@@ -324,18 +324,18 @@ impl<R: Float, const N: usize> FloatLoop<R> for Convolving<'_, R, N> {
             .take(columns.div_ceil(R::LANES));
         for (block, points) in blocks.enumerate() {
             let points = whole::<_, N>(points);
-            twiddles.backward(reals, points);
+            twiddles.backward(simd, points);
             let results = first.chunks_exact_mut(N + ROW_PADDING);
             let results = results.zip(second.chunks_exact_mut(N + ROW_PADDING));
             let column = block * R::LANES;
             for (y, (point, (first, second))) in points[..rows].iter().zip(results).enumerate() {
-                let (re, im) = (reals.add(point.re, add[0]), reals.add(point.im, add[1]));
-                reals.put_whole(re, largest, &mut first[column..]);
-                reals.put_whole(im, largest, &mut second[column..]);
+                let (re, im) = (simd.add(point.re, add[0]), simd.add(point.im, add[1]));
+                simd.store_whole(re, largest, &mut first[column..]);
+                simd.store_whole(im, largest, &mut second[column..]);
                 if is_rounded {
                     let lanes = [
-                        reals.far_from_halves(re, within) as u16,
-                        reals.far_from_halves(im, within) as u16,
+                        simd.far_from_halves(re, within) as u16,
+                        simd.far_from_halves(im, within) as u16,
                     ];
                     // Always written: a branch would often be mispredicted.
                     pair.uncertain[found] = Uncertain {

@@ -132,7 +132,7 @@ fn store<S: Samples>(s: S, bytes: usize, samples: &mut [f32], to: &mut [u8]) {
     let mut halves = to.chunks_exact_mut(2 * S::LANES);
     let rest = vectors.remainder();
     for (from, to) in vectors.zip(halves.by_ref()) {
-        s.put_halves(s.load(from), to);
+        s.store_halves(s.load(from), to);
     }
     for (&from, to) in rest.iter().zip(halves.into_remainder().as_chunks_mut().0) {
         *to = f16::from_f32(from).to_le_bytes();

@@ -354,5 +354,5 @@ fn straight<S: Levels, const BYTES: usize>(
     let [mask, others] = constants.divided;
     let by = s.select(mask, alpha, others);
     let value = s.add(s.div(s.mul(sums, constants.gain), by), constants.base);
-    s.put_levels::<BYTES>(s.choose(by, before, value), constants.largest, to);
+    s.store_levels::<BYTES>(s.choose(by, before, value), constants.largest, to);
 }

@@ -1,5 +1,5 @@
 //! Vector loops that make rows of the result in registers, from the samples under the masks' weights to the
-//! stored samples, with sums of 16 bits where these hold them, else of 32 (`lanes.rs`).
+//! stored samples, with sums of 16 bits where these hold them, else of 32 (`integer_width.rs`).
 //!
 //! ```text
 //! p0 p1 p2      the samples around a result, clockwise from the upper left; vectors hold these samples for
@@ -22,7 +22,7 @@
 #![allow(unsafe_code)]
 
 use super::Width;
-use super::lanes::{Lanes, Numbers, Words};
+use super::integer_width::{Int16, Int32, IntegerWidth};
 use super::pairs::{NumberSums, Pairs};
 use super::root::{CORRECTED, Correction, Root, WordRoot, WordRoots};
 use super::slopes::{SaturatedSlopes, SlopeLoop, SlopeRows, Slopes, WordSlopes};
@@ -84,11 +84,11 @@ impl InRegisters {
                 Some(slopes) => planned.slopes(slopes, root?),
                 None => planned.differences(differences(masks)?, root?),
             },
-            (_, Width::Sixteen) => Some(InRegisters::Words(planned.others::<Words>(masks, compass)?)),
+            (_, Width::Sixteen) => Some(InRegisters::Words(planned.others::<Int16>(masks, compass)?)),
             (_, Width::ThirtyTwo) => planned
                 .saturated_largest(compass)
                 .map(InRegisters::Words)
-                .or_else(|| Some(InRegisters::Numbers(planned.others::<Numbers>(masks, compass)?))),
+                .or_else(|| Some(InRegisters::Numbers(planned.others::<Int32>(masks, compass)?))),
         }
     }
 
@@ -122,12 +122,12 @@ impl Planned<'_> {
             vectors: self.vectors,
             make,
             places,
-            levels: self.levels::<M::Lanes>()?,
+            levels: self.levels::<M::Integers>()?,
         }))
     }
 
     /// `None` if integers of `W` do not hold them.
-    fn levels<W: Lanes>(&self) -> Option<Levels> {
+    fn levels<W: IntegerWidth>(&self) -> Option<Levels> {
         Levels::new::<W>(self.format, self.first.high)
     }
 
@@ -163,7 +163,7 @@ impl Planned<'_> {
             vectors: self.vectors,
             slopes,
             root,
-            levels: self.levels::<Words>()?,
+            levels: self.levels::<Int16>()?,
         })))
     }
 
@@ -207,7 +207,7 @@ impl Planned<'_> {
     }
 
     /// What is left to do with sums; `None` if integers of `W` are shifted out.
-    fn shift<W: Lanes>(&self) -> Option<Shift> {
+    fn shift<W: IntegerWidth>(&self) -> Option<Shift> {
         let shift = self.kernel.shift;
         (shift < 8 * W::BYTES as u32).then_some(Shift {
             low: self.first.low as i32,
@@ -217,14 +217,14 @@ impl Planned<'_> {
 
     /// A loop of the largest sums, saturated to 16 bits.
     fn saturated_largest(&self, compass: Option<Compass>) -> Option<Box<dyn Rows<i16>>> {
-        let largest = SaturatedLargest::new(compass?, self.shift::<Words>()?, self.format.max_value())?;
+        let largest = SaturatedLargest::new(compass?, self.shift::<Int16>()?, self.format.max_value())?;
         let most = i64::from(self.format.max_value()) - self.first.high;
         let exceeds = i64::from(i16::MAX >> largest.shift.shift) >= most;
         self.rows(largest, RING).filter(|_| exceeds)
     }
 
     /// A loop of the largest sums, or of absolute values.
-    fn others<W: Lanes>(
+    fn others<W: IntegerWidth>(
         &self,
         masks: &[Vec<Tap>],
         compass: Option<Compass>,
@@ -235,7 +235,7 @@ impl Planned<'_> {
             let largest = Largest::<W> {
                 compass: compass.filter(Compass::is_balanced)?,
                 shift,
-                lanes: PhantomData,
+                width: PhantomData,
             };
             return self.rows(largest, RING);
         }
@@ -303,7 +303,7 @@ trait Make<const N: usize, const R: usize>: Copy + Send + Sync + 'static {
     type Line: Sample;
 
     /// The integers.
-    type Lanes: Lanes;
+    type Integers: IntegerWidth;
 
     /// The description of the roots; `None` if there are none.
     const ROOTS: Option<&'static str> = None;
@@ -342,12 +342,12 @@ struct WordDifferences<R> {
 
 impl<R: WordRoot> Make<4, 1> for WordDifferences<R> {
     type Line = i16;
-    type Lanes = Words;
+    type Integers = Int16;
     const ROOTS: Option<&'static str> = Some(R::NAME);
 
     #[inline(always)]
     fn make<L: Simd>(self, simd: L, [a, b, c, d]: [L::V; 4]) -> [L::V; 1] {
-        let sums = [Words::sub(simd, a, b), Words::sub(simd, c, d)];
+        let sums = [Int16::sub(simd, a, b), Int16::sub(simd, c, d)];
         [self.root.of_words(simd, sums)]
     }
 }
@@ -361,7 +361,7 @@ struct NumberRoots<S> {
 
 impl<S: NumberSums<N>, const N: usize> Make<N, 2> for NumberRoots<S> {
     type Line = Centred;
-    type Lanes = Numbers;
+    type Integers = Int32;
     const ROOTS: Option<&'static str> = Some(CORRECTED);
 
     #[inline(always)]
@@ -385,7 +385,7 @@ struct Shift {
 impl Shift {
     /// Shifts sums of at least 0.
     #[inline(always)]
-    fn down<W: Lanes, L: Simd>(self, simd: L, sums: L::V) -> L::V {
+    fn down<W: IntegerWidth, L: Simd>(self, simd: L, sums: L::V) -> L::V {
         let low = W::splat(simd, self.low);
         W::shift_down(simd, W::add(simd, sums, low), self.shift)
     }
@@ -397,12 +397,12 @@ impl Shift {
 struct Largest<W> {
     compass: Compass,
     shift: Shift,
-    lanes: PhantomData<W>,
+    width: PhantomData<W>,
 }
 
 /// The largest sum of three neighbours in a ring of eight, and the sum of all.
 #[inline(always)]
-fn most_of_three<W: Lanes, L: Simd>(simd: L, p: [L::V; 8]) -> [L::V; 2] {
+fn most_of_three<W: IntegerWidth, L: Simd>(simd: L, p: [L::V; 8]) -> [L::V; 2] {
     let mut all = W::add(simd, p[0], p[1]);
     let mut most = W::add(simd, all, W::max(simd, p[7], p[2]));
     for k in [2, 4, 6] {
@@ -414,9 +414,9 @@ fn most_of_three<W: Lanes, L: Simd>(simd: L, p: [L::V; 8]) -> [L::V; 2] {
     [most, all]
 }
 
-impl<W: Lanes> Make<8, 1> for Largest<W> {
+impl<W: IntegerWidth> Make<8, 1> for Largest<W> {
     type Line = W::Number;
-    type Lanes = W;
+    type Integers = W;
 
     #[inline(always)]
     fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> [L::V; 1] {
@@ -458,18 +458,18 @@ impl SaturatedLargest {
 
 impl Make<8, 1> for SaturatedLargest {
     type Line = i16;
-    type Lanes = Words;
+    type Integers = Int16;
 
     #[inline(always)]
     fn make<L: Simd>(self, simd: L, p: [L::V; 8]) -> [L::V; 1] {
-        let [most, all] = most_of_three::<Words, L>(simd, p);
-        let rest = Words::sub(simd, all, most);
-        let half_range = Words::splat(simd, i32::from(i16::MIN));
-        let three = Words::add(simd, Words::times(simd, most, self.three), half_range);
-        let others = Words::add(simd, Words::times(simd, rest, self.others), half_range);
+        let [most, all] = most_of_three::<Int16, L>(simd, p);
+        let rest = Int16::sub(simd, all, most);
+        let half_range = Int16::splat(simd, i32::from(i16::MIN));
+        let three = Int16::add(simd, Int16::times(simd, most, self.three), half_range);
+        let others = Int16::add(simd, Int16::times(simd, rest, self.others), half_range);
         let sum = simd.sub_saturating_i16(three, others);
-        let sum = simd.add_saturating_i16(sum, Words::splat(simd, self.shift.low));
-        [Words::shift_down(simd, sum, self.shift.shift)]
+        let sum = simd.add_saturating_i16(sum, Int16::splat(simd, self.shift.low));
+        [Int16::shift_down(simd, sum, self.shift.shift)]
     }
 }
 
@@ -479,10 +479,10 @@ struct Absolute<W, const N: usize> {
     weights: [i32; N],
     start: i32,
     shift: Shift,
-    lanes: PhantomData<W>,
+    width: PhantomData<W>,
 }
 
-impl<W: Lanes, const N: usize> Absolute<W, N> {
+impl<W: IntegerWidth, const N: usize> Absolute<W, N> {
     /// `None` for more than `N` weights. Missing ones are 0, at any place.
     fn new(taps: &[Tap], start: i64, shift: Shift) -> Option<([TapOffset; N], Absolute<W, N>)> {
         let (mut places, mut weights) = ([taps.first()?.place; N], [0; N]);
@@ -499,21 +499,21 @@ impl<W: Lanes, const N: usize> Absolute<W, N> {
                 weights,
                 start,
                 shift,
-                lanes: PhantomData,
+                width: PhantomData,
             },
         ))
     }
 }
 
-impl<W: Lanes, const N: usize> Make<N, 1> for Absolute<W, N> {
+impl<W: IntegerWidth, const N: usize> Make<N, 1> for Absolute<W, N> {
     type Line = W::Number;
-    type Lanes = W;
+    type Integers = W;
 
     #[inline(always)]
     fn make<L: Simd>(self, simd: L, samples: [L::V; N]) -> [L::V; 1] {
         let mut sum = W::splat(simd, self.start);
         for k in 0..N {
-            sum = W::add(simd, sum, W::weigh(simd, samples[k], self.weights[k]));
+            sum = W::add(simd, sum, W::multiply_weight(simd, samples[k], self.weights[k]));
         }
         let size = W::max(simd, sum, W::sub(simd, simd.splat(0), sum));
         [self.shift.down::<W, L>(simd, size)]
@@ -528,7 +528,7 @@ struct RowSteps<'a, M: Make<N, R>, const N: usize, const R: usize> {
 }
 
 impl<M: Make<N, R>, const N: usize, const R: usize> Step for RowSteps<'_, M, N, R> {
-    type Lanes = M::Lanes;
+    type Integers = M::Integers;
     const ORDER: Order = if R == 2 { Order::Interleaved } else { Order::Plain };
 
     #[inline(always)]
@@ -577,9 +577,9 @@ pub(super) mod tests {
 
     /// A correction of numbers.
     #[derive(Clone, Copy)]
-    pub(in super::super) struct OfNumbers(pub(in super::super) Correction);
+    pub(in super::super) struct OfInt32(pub(in super::super) Correction);
 
-    impl VectorRoot for OfNumbers {
+    impl VectorRoot for OfInt32 {
         const IN_WORDS: bool = false;
 
         #[inline(always)]

@@ -15,10 +15,10 @@
 //!
 //! These loops are plain Rust, which the compiler vectorizes for each instruction set. Where 32 bits hold the
 //! sums, common masks have vector loops that store nothing but results (`in_registers.rs`, `store.rs`), in 16
-//! bits or in 32 (`lanes.rs`). Sobel's and its kind of 16 bits are separated (`slopes.rs`).
+//! bits or in 32 (`integer_width.rs`). Sobel's and its kind of 16 bits are separated (`slopes.rs`).
 
 mod in_registers;
-mod lanes;
+mod integer_width;
 mod pairs;
 mod root;
 mod row;

@@ -5,7 +5,7 @@
 //! definition everywhere if it does, with that share, at the least sum of squares of each result, and at one
 //! below. That is checked for every result when a plan is made, and a method that fails is not used.
 
-use super::lanes::{Lanes, Numbers, Words};
+use super::integer_width::{Int16, Int32, IntegerWidth};
 use crate::engine::cpu::simd::vector::Simd;
 use crate::filter::Scale;
 use std::fmt;
@@ -109,7 +109,7 @@ impl Correction {
     /// [`Correction::one_more`] in vectors, for the sum of the squares of `a` and `b`. For a root beyond the
     /// largest result it is anything that is not less than that.
     #[inline(always)]
-    fn corrected<W: Lanes, L: Simd>(&self, simd: L, near: L::V, [a, b]: [L::V; 2]) -> L::V {
+    fn corrected<W: IntegerWidth, L: Simd>(&self, simd: L, near: L::V, [a, b]: [L::V; 2]) -> L::V {
         let mut edge = near;
         let rest = if (self.above, self.below) == (1, 1) {
             // a^2 - near^2 as one product.
@@ -130,7 +130,7 @@ impl Correction {
     #[inline(always)]
     pub(super) fn of_numbers<L: Simd>(&self, simd: L, [a, b]: [L::V; 2]) -> L::V {
         let near = simd.lengths_below(a, b, self.factor);
-        self.corrected::<Numbers, L>(simd, near, [a, b])
+        self.corrected::<Int32, L>(simd, near, [a, b])
     }
 }
 
@@ -174,7 +174,7 @@ impl WordRoot for Correction {
             simd.roots_below(low, self.factor),
             simd.roots_below(high, self.factor),
         );
-        self.corrected::<Words, L>(simd, simd.pack_i16(low, high), sums)
+        self.corrected::<Int16, L>(simd, simd.pack_i16(low, high), sums)
     }
 }
 
@@ -362,7 +362,7 @@ pub(super) fn double_root(squares: f64, factor: f64) -> i32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::cpu::algorithms::gradient::in_registers::tests::{OfNumbers, VectorRoot, lengths};
+    use crate::engine::cpu::algorithms::gradient::in_registers::tests::{OfInt32, VectorRoot, lengths};
 
     fn root(root: &Root, squares: u64) -> u64 {
         let squares = squares.min(root.most);
@@ -500,7 +500,7 @@ mod tests {
                 check(most_sum, most_sum);
                 check(most_sum, 0);
                 check(most_sum, 1);
-                for roots in lengths(OfNumbers(correction), &pairs, f64::INFINITY) {
+                for roots in lengths(OfInt32(correction), &pairs, f64::INFINITY) {
                     for (&pair, &root) in pairs.iter().zip(&roots) {
                         assert!(
                             is_root(root, pair, scale, most),

@@ -2,7 +2,7 @@
 
 use super::root::{Root, RootMethod, double_root, single_root};
 use super::sums::{BLOCK, Masks, Number, Places};
-use crate::engine::cpu::rows::words::numbers;
+use crate::engine::cpu::rows::words::convert;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{CombinedKernel, Combining, Convolve};
 use crate::frame::PixelFormat;
@@ -105,7 +105,7 @@ impl<T: Number> Plain for MakeRow<'_, T> {
                 }
             }
             let out = &mut self.out[x * bytes..(x + count) * bytes];
-            numbers::store(format, numbers, out);
+            convert::store(format, numbers, out);
             x += count;
         }
     }

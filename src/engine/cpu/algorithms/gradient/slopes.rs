@@ -21,7 +21,7 @@
 //! Where sums need a bit or two more, such as Scharr's of 12 bits, they are saturated ([`SaturatedSlopes`]).
 #![allow(unsafe_code)]
 
-use super::lanes::{Lanes, Numbers, Words};
+use super::integer_width::{Int16, Int32, IntegerWidth};
 use super::pairs::{NumberSums, Pairs};
 use super::root::WordRoot;
 use super::store::{Levels, Step, StoreRow};
@@ -74,24 +74,24 @@ impl<const UNIT: bool> Slopes<UNIT> {
     /// The weighted sum of a corner, a middle and the other corner.
     #[inline(always)]
     fn smooth<L: Simd>(self, simd: L, [first, middle, last]: [L::V; 3]) -> L::V {
-        let mut corners = Words::add(simd, first, last);
+        let mut corners = Int16::add(simd, first, last);
         if !UNIT {
-            corners = Words::times(simd, corners, self.corner);
+            corners = Int16::times(simd, corners, self.corner);
         }
-        Words::add(simd, corners, Words::times(simd, middle, self.side))
+        Int16::add(simd, corners, Int16::times(simd, middle, self.side))
     }
 }
 
 impl<const UNIT: bool> WordSlopes for Slopes<UNIT> {
     #[inline(always)]
     fn pass<L: Simd>(self, simd: L, samples: [L::V; 3]) -> [L::V; 2] {
-        let difference = Words::sub(simd, samples[2], samples[0]);
+        let difference = Int16::sub(simd, samples[2], samples[0]);
         [difference, self.smooth(simd, samples)]
     }
 
     #[inline(always)]
     fn sums<L: Simd>(self, simd: L, differences: [L::V; 3], [above, below]: [L::V; 2]) -> [L::V; 2] {
-        [self.smooth(simd, differences), Words::sub(simd, below, above)]
+        [self.smooth(simd, differences), Int16::sub(simd, below, above)]
     }
 }
 
@@ -131,21 +131,21 @@ impl WordSlopes for SaturatedSlopes {
     #[inline(always)]
     fn pass<L: Simd>(self, simd: L, samples: [L::V; 3]) -> [L::V; 2] {
         let [first, middle, last] = samples;
-        let corners = Words::times(simd, Words::add(simd, first, last), self.corner);
-        let side = Words::times(simd, middle, 2 * self.half_side);
-        let half_range = Words::splat(simd, i32::from(i16::MIN));
-        let smoothed = Words::add(simd, Words::add(simd, corners, half_range), side);
-        [Words::sub(simd, last, first), smoothed]
+        let corners = Int16::times(simd, Int16::add(simd, first, last), self.corner);
+        let side = Int16::times(simd, middle, 2 * self.half_side);
+        let half_range = Int16::splat(simd, i32::from(i16::MIN));
+        let smoothed = Int16::add(simd, Int16::add(simd, corners, half_range), side);
+        [Int16::sub(simd, last, first), smoothed]
     }
 
     #[inline(always)]
     fn sums<L: Simd>(self, simd: L, [d0, d1, d2]: [L::V; 3], [above, below]: [L::V; 2]) -> [L::V; 2] {
-        let corners = Words::times(simd, Words::add(simd, d0, d2), self.corner);
-        let half = Words::times(simd, d1, self.half_side);
+        let corners = Int16::times(simd, Int16::add(simd, d0, d2), self.corner);
+        let half = Int16::times(simd, d1, self.half_side);
         let x = simd.add_saturating_i16(simd.add_saturating_i16(corners, half), half);
         let y = simd.sub_saturating_i16(below, above);
-        let (least, most) = (Words::splat(simd, -self.most), Words::splat(simd, self.most));
-        [x, y].map(|sum| Words::min(simd, Words::max(simd, sum, least), most))
+        let (least, most) = (Int16::splat(simd, -self.most), Int16::splat(simd, self.most));
+        [x, y].map(|sum| Int16::min(simd, Int16::max(simd, sum, least), most))
     }
 }
 
@@ -156,8 +156,8 @@ impl NumberSums<8> for Slopes<false> {
     fn sums<L: Simd>(self, simd: L, p: Pairs<L::V, 8>) -> [L::V; 2] {
         let (corner, side) = (self.corner, self.side);
         let (u, v) = (p.differ(simd, 4, 0, corner), p.differ(simd, 2, 6, corner));
-        let x = Numbers::add(simd, Numbers::add(simd, u, v), p.differ(simd, 3, 7, side));
-        let y = Numbers::add(simd, Numbers::sub(simd, u, v), p.differ(simd, 5, 1, side));
+        let x = Int32::add(simd, Int32::add(simd, u, v), p.differ(simd, 3, 7, side));
+        let y = Int32::add(simd, Int32::sub(simd, u, v), p.differ(simd, 5, 1, side));
         [x, y]
     }
 }
@@ -296,7 +296,7 @@ struct SlopeSteps<'a, S, R> {
 }
 
 impl<S: WordSlopes, R: WordRoot> Step for SlopeSteps<'_, S, R> {
-    type Lanes = Words;
+    type Integers = Int16;
     const ORDER: Order = Order::Plain;
 
     #[inline(always)]

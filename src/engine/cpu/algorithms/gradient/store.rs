@@ -1,7 +1,7 @@
 //! The loop over the steps of a row, which stores their results.
 #![allow(unsafe_code)]
 
-use super::lanes::Lanes;
+use super::integer_width::IntegerWidth;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE};
 use crate::frame::PixelFormat;
@@ -9,7 +9,7 @@ use crate::frame::PixelFormat;
 /// What a loop makes in a step, of four times [`Simd::LANES`] results.
 pub(super) trait Step {
     /// The integers that are made.
-    type Lanes: Lanes;
+    type Integers: IntegerWidth;
 
     /// Their order, if these are numbers.
     const ORDER: Order;
@@ -62,7 +62,7 @@ impl<S: Step> StoreRow<'_, S> {
             };
             // SAFETY: the step ends within the row, or `last` has room for TILE samples of two bytes, which
             // is no less than a step.
-            unsafe { levels.store::<S::Lanes, L>(simd, made, S::ORDER, to) };
+            unsafe { levels.store::<S::Integers, L>(simd, made, S::ORDER, to) };
             prefetch(simd, next, at, step * levels.bytes);
         }
         let rest = &mut out[samples / step * step * levels.bytes..];
@@ -89,7 +89,7 @@ pub(super) struct Levels {
 
 impl Levels {
     /// `None` if integers of `W` do not hold the levels.
-    pub(super) fn new<W: Lanes>(format: PixelFormat, high: i64) -> Option<Levels> {
+    pub(super) fn new<W: IntegerWidth>(format: PixelFormat, high: i64) -> Option<Levels> {
         let most = i64::from(format.max_value()) - high;
         let fits = most >= 0 && high >= -W::MOST && high.max(most) <= W::MOST;
         fits.then_some(Levels {
@@ -117,7 +117,7 @@ impl Levels {
     /// # Safety
     /// 4 LANES samples are writable at `to`.
     #[inline(always)]
-    unsafe fn store<W: Lanes, L: Simd>(self, simd: L, mut made: [L::V; 4], order: Order, to: *mut u8) {
+    unsafe fn store<W: IntegerWidth, L: Simd>(self, simd: L, mut made: [L::V; 4], order: Order, to: *mut u8) {
         let are_words = W::BYTES == 2;
         // Stores clamp, except for words that become samples of two bytes.
         if self.high != 0 || (are_words && self.bytes == 2) {

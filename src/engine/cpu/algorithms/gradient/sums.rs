@@ -1,6 +1,6 @@
 //! The sums of each mask over a block of samples.
 
-use crate::engine::cpu::rows::words::numbers;
+use crate::engine::cpu::rows::words::convert;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{CombinedKernel, Compass, Convolve, RING};
 use crate::frame::PixelFormat;
@@ -262,6 +262,6 @@ impl<'a, T: Sample> Widen<'a, T> {
 impl<T: Sample> Plain for Widen<'_, T> {
     #[inline(always)]
     fn run(self) {
-        numbers::load(self.format, self.row, self.to, T::of_sample);
+        convert::load(self.format, self.row, self.to, T::of_sample);
     }
 }

@@ -14,7 +14,7 @@
 
 use crate::engine::cpu::algorithms::fir::taps::pack;
 use crate::engine::cpu::rows::sums::decimator::{ROWS_AT_ONCE, Target};
-use crate::engine::cpu::rows::words::numbers;
+use crate::engine::cpu::rows::words::convert;
 use crate::engine::cpu::rows::words::widen::{Widening, pair_rows};
 use crate::engine::cpu::simd::vector::{IntLoop, Simd};
 use crate::frame::PixelFormat;
@@ -93,7 +93,7 @@ pub(super) fn add_rows_one_by_one(
     for x in (0..samples).step_by(BLOCK) {
         let wanted = BLOCK.min(samples - x);
         for (row, stored) in rows.iter().enumerate() {
-            numbers::load(format, &stored[x * bytes..], &mut numbers[..wanted], i32::from);
+            convert::load(format, &stored[x * bytes..], &mut numbers[..wanted], i32::from);
             for (start, weights) in lines {
                 for (sum, number) in sums[start + x..].iter_mut().zip(&numbers[..wanted]) {
                     *sum += weights[row] * number;

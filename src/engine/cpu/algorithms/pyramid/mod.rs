@@ -15,12 +15,12 @@
 //!
 //! All steps but the first and the last work on every D-th row only. `rows/sums/decimator.rs` says which rows
 //! belong to which sums, `rings.rs` when a row is made. The passes after the sums multiply pairs of words
-//! (`pairs/`) where 32 bits hold their sums and there are vectors, and else single numbers (`numbers/`).
+//! (`pairs/`) where 32 bits hold their sums and there are vectors; else they are plain Rust (`plain/`).
 
 mod decimate;
-mod numbers;
 mod pairs;
 mod passes;
+mod plain;
 mod rings;
 
 use crate::engine::cpu::rows::border::RowBorder;
@@ -32,9 +32,9 @@ use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch;
 use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidGrid, PyramidKernel};
 use crate::frame::{Layout, PixelFormat, Plane};
-use numbers::{NumberMemory, Numbers};
 use pairs::{PairMemory, PairedKernel, Pairs};
 use passes::{PassGeometry, Passes};
+use plain::{PlainMemory, PlainPasses};
 use rings::{RingMemory, Rings};
 
 /// One plane's part of a step with a pyramid.
@@ -46,7 +46,7 @@ pub(in crate::engine::cpu) struct Pyramid {
     vectors: Option<Vectors>,
     /// How samples are decimated with vectors.
     encoding: SampleEncoding,
-    /// The kernel for [`Pairs`]; `None`: for [`Numbers`].
+    /// The kernel for [`Pairs`]; `None`: for [`PlainPasses`].
     paired: Option<PairedKernel>,
     format: PixelFormat,
     border: Border,
@@ -90,7 +90,7 @@ impl PlaneFilter for Pyramid {
         });
         Some(Pyramid {
             taps: std::array::from_fn(|tap| {
-                let period = 0..kernel.grid.step.max(numbers::LANES);
+                let period = 0..kernel.grid.step.max(plain::LANES);
                 let weights = period.map(|at| kernel.interpolate[at % kernel.grid.step][tap]);
                 weights.collect()
             }),
@@ -134,12 +134,12 @@ impl PlaneFilter for Pyramid {
             let passes = Pairs::new(kernel, geometry, &mut memory.passes);
             self.make(place, strip, passes, &mut memory.strip);
         } else if self.kernel.is_wide() {
-            let memory: &mut PyramidScratch<NumberMemory<i64>, i32> = scratch.of();
-            let passes = Numbers::new(geometry, &mut memory.passes);
+            let memory: &mut PyramidScratch<PlainMemory<i64>, i32> = scratch.of();
+            let passes = PlainPasses::new(geometry, &mut memory.passes);
             self.make(place, strip, passes, &mut memory.strip);
         } else {
-            let memory: &mut PyramidScratch<NumberMemory<i32>, i32> = scratch.of();
-            let passes = Numbers::new(geometry, &mut memory.passes);
+            let memory: &mut PyramidScratch<PlainMemory<i32>, i32> = scratch.of();
+            let passes = PlainPasses::new(geometry, &mut memory.passes);
             self.make(place, strip, passes, &mut memory.strip);
         }
     }

@@ -178,7 +178,7 @@ impl<const C: usize, const BYTES: usize> IntLoop for Put<'_, C, BYTES> {
             // component.
             unsafe {
                 let from = row.as_ptr().add(k * vector);
-                put_step::<L, C, BYTES>(simd, from, pitch, out.as_mut_ptr().add(k * step));
+                store_step::<L, C, BYTES>(simd, from, pitch, out.as_mut_ptr().add(k * step));
             }
         }
         let rest = &mut out[whole * step..];
@@ -188,7 +188,7 @@ impl<const C: usize, const BYTES: usize> IntLoop for Put<'_, C, BYTES> {
             // `last` is a step long.
             unsafe {
                 let from = row.as_ptr().add(whole * vector);
-                put_step::<L, C, BYTES>(simd, from, pitch, last.as_mut_ptr());
+                store_step::<L, C, BYTES>(simd, from, pitch, last.as_mut_ptr());
             }
             rest.copy_from_slice(&last[..rest.len()]);
         }
@@ -201,7 +201,7 @@ impl<const C: usize, const BYTES: usize> IntLoop for Put<'_, C, BYTES> {
 /// A vector is readable at `from` plus `pitch` samples for each component, and `C` vectors are writable at
 /// `to`.
 #[inline(always)]
-unsafe fn put_step<L: Simd, const C: usize, const BYTES: usize>(
+unsafe fn store_step<L: Simd, const C: usize, const BYTES: usize>(
     simd: L,
     from: *const u8,
     pitch: usize,

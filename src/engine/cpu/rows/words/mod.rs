@@ -8,11 +8,11 @@
 //!    | deinterleave.rs  R G B R G B ..  ->  R R .. G G .. B B ..  where that makes a row filter faster
 //! ```
 //!
-//! For loops in plain Rust `numbers.rs` converts samples to numbers of any type, and `component.rs` loads and
+//! For loops in plain Rust `convert.rs` converts samples to numbers of any type, and `component.rs` loads and
 //! stores rows of one component.
 
 pub(in crate::engine::cpu) mod component;
+pub(in crate::engine::cpu) mod convert;
 pub(in crate::engine::cpu) mod deinterleave;
-pub(in crate::engine::cpu) mod numbers;
 pub(in crate::engine::cpu) mod sample;
 pub(in crate::engine::cpu) mod widen;

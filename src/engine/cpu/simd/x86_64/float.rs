@@ -298,8 +298,8 @@ macro_rules! vectors {
             #[inline]
             fn enter<W: FloatLoop<$name>>(self, work: W) {
                 #[target_feature(enable = $features)]
-                fn inside<W: FloatLoop<$name>>(reals: $name, work: W) {
-                    work.run(reals);
+                fn inside<W: FloatLoop<$name>>(simd: $name, work: W) {
+                    work.run(simd);
                 }
                 if const { size_of::<$v>() == 64 && !cfg!(compile_avx512) } {
                     unreachable!("there is no proof of what is not compiled");
@@ -364,7 +364,7 @@ macro_rules! vectors {
             }
 
             #[inline(always)]
-            fn put_whole(self, value: $v, largest: $v, to: &mut [u16]) {
+            fn store_whole(self, value: $v, largest: $v, to: &mut [u16]) {
                 let to = &mut to[..$lanes];
                 // SAFETY: `self` proves the instructions, and the room was found there.
                 unsafe { $to_words($min($max(value, $splat(0.0)), largest), to.as_mut_ptr()) }
@@ -524,7 +524,7 @@ macro_rules! samples {
             }
 
             #[inline(always)]
-            fn put_halves(self, value: $v, to: &mut [u8]) {
+            fn store_halves(self, value: $v, to: &mut [u8]) {
                 let to = &mut to[..2 * $lanes];
                 // SAFETY: `self` proves the instructions, and the room was found there.
                 unsafe { $to_halves(value, to.as_mut_ptr()) }

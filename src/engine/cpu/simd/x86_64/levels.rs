@@ -19,7 +19,7 @@ impl Levels for Singles8 {
     }
 
     #[inline(always)]
-    fn put_levels<const BYTES: usize>(self, value: __m256, largest: __m256, to: &mut [u8]) {
+    fn store_levels<const BYTES: usize>(self, value: __m256, largest: __m256, to: &mut [u8]) {
         let to = to[..8 * BYTES].as_mut_ptr();
         // SAFETY: `self` proves AVX2, and the room for as many bytes as are written was found there.
         unsafe {
@@ -89,7 +89,7 @@ impl Levels for Singles16 {
     }
 
     #[inline(always)]
-    fn put_levels<const BYTES: usize>(self, value: __m512, largest: __m512, to: &mut [u8]) {
+    fn store_levels<const BYTES: usize>(self, value: __m512, largest: __m512, to: &mut [u8]) {
         let to = to[..16 * BYTES].as_mut_ptr();
         // SAFETY: `self` proves AVX-512F, and the room for as many bytes as are written was found there.
         unsafe {

@@ -48,12 +48,12 @@ impl Vectors {
 
 /// Evaluates an expression, compiled for each set, in which the name stands for the set's [`Simd`] value.
 macro_rules! with_simd {
-    ($vectors:expr, $lanes:ident => $work:expr) => {
+    ($vectors:expr, $simd:ident => $work:expr) => {
         match $vectors {
-            $crate::engine::cpu::simd::Vectors::Avx2($lanes) => $work,
-            $crate::engine::cpu::simd::Vectors::Avx2Vnni($lanes) => $work,
-            $crate::engine::cpu::simd::Vectors::Avx512($lanes) => $work,
-            $crate::engine::cpu::simd::Vectors::Avx512Vnni($lanes) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx2($simd) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx2Vnni($simd) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx512($simd) => $work,
+            $crate::engine::cpu::simd::Vectors::Avx512Vnni($simd) => $work,
         }
     };
 }

@@ -10,11 +10,11 @@
 //!
 //! Each row is read once for the three result rows that it contributes to. If the first and the last row of
 //! the mask are equal, their products are computed once. Sums that fit 16 bits are computed in words
-//! (`words.rs`), others in 32 bits, for masks that are symmetric both ways (`numbers.rs`).
+//! (`sums_16.rs`), others in 32 bits, for masks that are symmetric both ways (`sums_32.rs`).
 #![allow(unsafe_code)]
 
-mod numbers;
-mod words;
+mod sums_16;
+mod sums_32;
 
 use super::folded::folded;
 use crate::engine::cpu::rows::border::RowBorder;
@@ -29,8 +29,8 @@ use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel};
 use crate::frame::{Layout, Plane};
-use numbers::NumberConstants;
-use words::{Difference, Each, Sum, Terms, WordConstants};
+use sums_16::{Constants16, Difference, Each, Sum, Terms};
+use sums_32::Constants32;
 
 /// One plane's part of a step with a 3x3 mask.
 pub(in crate::engine::cpu) struct Mask3x3 {
@@ -53,9 +53,9 @@ struct MaskScratch {
 #[derive(Debug, Clone, Copy)]
 enum Sums {
     /// In 16 bits.
-    Words(WordMask),
+    Bits16(WordMask),
     /// In 32 bits.
-    Numbers(SymmetricMask),
+    Bits32(SymmetricMask),
 }
 
 /// A mask whose sums fit words: results are `((sum + half) >> shift) + high`, clamped.
@@ -102,7 +102,7 @@ fn sums(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Sums> {
     let words = i64::from(i16::MIN)..=i64::from(i16::MAX);
     if words.contains(&least) && words.contains(&most) && shift < 15 && high.unsigned_abs() < 1 << 14 {
         let row = |row: [i32; 3]| Some([word(row[0])?, word(row[1])?, word(row[2])?]);
-        return Some(Sums::Words(WordMask {
+        return Some(Sums::Bits16(WordMask {
             rows: [row([a, b, c])?, row([d, e, f])?, row([g, h, i])?],
             shift,
             high: high as i16,
@@ -110,7 +110,7 @@ fn sums(kernel: &DirectKernel, channels: &[ChannelStep]) -> Option<Sums> {
     }
     let is_symmetric = [c, g, i] == [a; 3] && (d, h) == (f, b);
     (is_symmetric && high == 0).then_some(())?;
-    Some(Sums::Numbers(SymmetricMask {
+    Some(Sums::Bits32(SymmetricMask {
         outer: [word(a)?, word(b)?],
         middle: [word(d)?, word(e)?],
         shift,
@@ -148,8 +148,8 @@ impl PlaneFilter for Mask3x3 {
 
     fn plan(&self, _: &Plane) -> AlgorithmPlan {
         let bits = match self.sums {
-            Sums::Words(_) => 16,
-            Sums::Numbers(_) => 32,
+            Sums::Bits16(_) => 16,
+            Sums::Bits32(_) => 32,
         };
         AlgorithmPlan::new(
             "3x3",
@@ -263,10 +263,10 @@ fn make<L: Simd>(
     };
     assert!((1..=MOST_CHANNELS).contains(&channels));
     match (sums, channels) {
-        (Sums::Words(mask), 1) => simd.without_vnni().enter(Rows::<_, true>(mask, rows)),
-        (Sums::Words(mask), _) => simd.without_vnni().enter(Rows::<_, false>(mask, rows)),
-        (Sums::Numbers(mask), 1) => simd.enter(Rows::<_, true>(mask, rows)),
-        (Sums::Numbers(mask), _) => simd.enter(Rows::<_, false>(mask, rows)),
+        (Sums::Bits16(mask), 1) => simd.without_vnni().enter(Rows::<_, true>(mask, rows)),
+        (Sums::Bits16(mask), _) => simd.without_vnni().enter(Rows::<_, false>(mask, rows)),
+        (Sums::Bits32(mask), 1) => simd.enter(Rows::<_, true>(mask, rows)),
+        (Sums::Bits32(mask), _) => simd.enter(Rows::<_, false>(mask, rows)),
     }
 }
 
@@ -300,7 +300,7 @@ trait Weighting {
 impl Weighting for SymmetricMask {
     #[inline(always)]
     fn make<L: Simd, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>) {
-        rows.with::<L, IS_GRAY>(simd, NumberConstants::new(simd, self));
+        rows.with::<L, IS_GRAY>(simd, Constants32::new(simd, self));
     }
 }
 
@@ -324,9 +324,9 @@ impl WordMask {
     /// Makes the rows from the terms `R`.
     fn of_terms<L: Simd, R: Terms, const IS_GRAY: bool>(self, simd: L, rows: Make<'_>) {
         if self.rows[0] == self.rows[2] {
-            rows.with::<L, IS_GRAY>(simd, WordConstants::<_, R, true>::new(simd, self));
+            rows.with::<L, IS_GRAY>(simd, Constants16::<_, R, true>::new(simd, self));
         } else {
-            rows.with::<L, IS_GRAY>(simd, WordConstants::<_, R, false>::new(simd, self));
+            rows.with::<L, IS_GRAY>(simd, Constants16::<_, R, false>::new(simd, self));
         }
     }
 }

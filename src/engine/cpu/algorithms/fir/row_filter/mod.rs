@@ -148,7 +148,7 @@ impl<T: Copy> IntermediateLimbs<T> {
 /// Writes the intermediates of the sums of an upper and a lower row as pairs, in `LIMBS_OUT` limbs `stride`
 /// elements apart.
 #[inline(always)]
-unsafe fn put_pairs<L: Simd, const LIMBS: usize, const LIMBS_OUT: usize>(
+unsafe fn store_pairs<L: Simd, const LIMBS: usize, const LIMBS_OUT: usize>(
     simd: L,
     sums: [[L::V; LIMBS]; 2],
     rounding: &LimbRounding<L::V>,
@@ -259,7 +259,7 @@ impl RowWork<'_> {
                 }
                 // SAFETY: x + 2 LANES VECTORS is at most `samples`, a limb's length.
                 unsafe {
-                    put_pairs::<L, LIMBS, LIMBS_OUT>(simd, limbs, rounding, self.out.add(to), self.samples);
+                    store_pairs::<L, LIMBS, LIMBS_OUT>(simd, limbs, rounding, self.out.add(to), self.samples);
                 };
             }
         }

@@ -18,7 +18,7 @@ pub(super) const LANES: usize = 16;
 
 /// Scratch memory of a thread, for sums of type `S`.
 #[derive(Default)]
-pub(super) struct NumberMemory<S> {
+pub(super) struct PlainMemory<S> {
     /// Lines of one component: an extended row, a decimated row, a low row filtered along the column, and
     /// that row with each number D times.
     lines: [Vec<i32>; 4],
@@ -27,7 +27,7 @@ pub(super) struct NumberMemory<S> {
 }
 
 /// The passes of a strip, with sums of type `S`.
-pub(super) struct Numbers<'a, S> {
+pub(super) struct PlainPasses<'a, S> {
     geometry: PassGeometry<'a>,
     /// Low pixels of a row.
     columns: usize,
@@ -38,12 +38,12 @@ pub(super) struct Numbers<'a, S> {
     sums: &'a mut [S],
 }
 
-impl<'a, S: Sum> Numbers<'a, S> {
-    pub(super) fn new(geometry: PassGeometry<'a>, memory: &'a mut NumberMemory<S>) -> Numbers<'a, S> {
+impl<'a, S: Sum> PlainPasses<'a, S> {
+    pub(super) fn new(geometry: PassGeometry<'a>, memory: &'a mut PlainMemory<S>) -> PlainPasses<'a, S> {
         let (grid, width) = (geometry.pyramid.kernel.grid, geometry.width);
         let columns = grid.low_pixels(width);
         let [extended, decimated, filtered, repeated] = &mut memory.lines;
-        Numbers {
+        PlainPasses {
             columns,
             extended: room(extended, geometry.span.pixels),
             decimated: room(decimated, grid.decimated(width)),
@@ -55,7 +55,7 @@ impl<'a, S: Sum> Numbers<'a, S> {
     }
 }
 
-impl<S: Sum> Passes for Numbers<'_, S> {
+impl<S: Sum> Passes for PlainPasses<'_, S> {
     type Low = i32;
 
     fn low_len(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::engine::cpu::simd::vector::Simd;
 
 /// The mask in registers.
 #[derive(Clone, Copy)]
-pub(super) struct NumberConstants<T> {
+pub(super) struct Constants32<T> {
     /// The pair of weights of the first and the last row.
     outer: T,
     /// The pair of weights of the middle row.
@@ -23,12 +23,12 @@ pub(super) struct NumberConstants<T> {
     half: T,
 }
 
-impl<T: Copy> NumberConstants<T> {
+impl<T: Copy> Constants32<T> {
     #[inline(always)]
-    pub(super) fn new<L: Simd<V = T>>(simd: L, mask: SymmetricMask) -> NumberConstants<T> {
+    pub(super) fn new<L: Simd<V = T>>(simd: L, mask: SymmetricMask) -> Constants32<T> {
         let both = |word: i32| simd.splat(word << 16 | word);
         let start = if L::HAS_VNNI { 1 << (mask.shift - 1) } else { 0 };
-        NumberConstants {
+        Constants32 {
             outer: simd.splat(pack(mask.outer[0].into(), mask.outer[1].into())),
             middle: simd.splat(pack(mask.middle[0].into(), mask.middle[1].into())),
             low: both(255),
@@ -42,7 +42,7 @@ impl<T: Copy> NumberConstants<T> {
 /// Sums at even places and at odd ones, each in two vectors as [`Simd::interleave_i16`] leaves them.
 type Sums<T> = [[T; 2]; 2];
 
-impl<V: Copy> Step<V> for NumberConstants<V> {
+impl<V: Copy> Step<V> for Constants32<V> {
     #[inline(always)]
     unsafe fn make<L: Simd<V = V>, const IS_GRAY: bool>(
         &self,
@@ -51,7 +51,7 @@ impl<V: Copy> Step<V> for NumberConstants<V> {
         to: [*mut u8; ROWS],
         places: Places,
     ) {
-        let &NumberConstants {
+        let &Constants32 {
             outer,
             middle,
             low,

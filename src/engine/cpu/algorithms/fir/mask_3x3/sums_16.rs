@@ -92,7 +92,7 @@ impl Terms for Each {
 
 /// The mask in registers. `MIRRORED` if its first and its last row are equal.
 #[derive(Clone, Copy)]
-pub(super) struct WordConstants<T, R: Terms, const MIRRORED: bool> {
+pub(super) struct Constants16<T, R: Terms, const MIRRORED: bool> {
     /// The weight of each term, row by row.
     rows: [[T; 3]; 3],
     /// Mask of the low byte of each word.
@@ -104,7 +104,7 @@ pub(super) struct WordConstants<T, R: Terms, const MIRRORED: bool> {
     terms: PhantomData<R>,
 }
 
-impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
+impl<T: Copy, R: Terms, const MIRRORED: bool> Constants16<T, R, MIRRORED> {
     #[inline(always)]
     pub(super) fn new<L: Simd<V = T>>(simd: L, mask: WordMask) -> Self {
         let both = |word: i16| simd.splat(i32::from(word) << 16 | i32::from(word) & 0xFFFF);
@@ -115,7 +115,7 @@ impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
                 rows[y][k] = both(weights[k]);
             }
         }
-        WordConstants {
+        Constants16 {
             rows,
             low: both(255),
             factor: both(1 << (15 - mask.shift)),
@@ -135,7 +135,7 @@ impl<T: Copy, R: Terms, const MIRRORED: bool> WordConstants<T, R, MIRRORED> {
     }
 }
 
-impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for WordConstants<V, R, MIRRORED> {
+impl<V: Copy, R: Terms, const MIRRORED: bool> Step<V> for Constants16<V, R, MIRRORED> {
     #[inline(always)]
     unsafe fn make<L: Simd<V = V>, const IS_GRAY: bool>(
         &self,

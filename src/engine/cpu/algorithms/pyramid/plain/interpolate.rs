@@ -5,7 +5,7 @@ use super::low_rows::filter;
 use crate::engine::cpu::algorithms::pyramid::Pyramid;
 use crate::engine::cpu::algorithms::pyramid::passes::{PassGeometry, Slots};
 use crate::engine::cpu::rows::sums::integer::Sum;
-use crate::engine::cpu::rows::words::numbers::store;
+use crate::engine::cpu::rows::words::convert::store;
 use crate::engine::cpu::simd::vector::Plain;
 use crate::filter::{Convolve, PyramidGrid};
 use crate::frame::PixelFormat;

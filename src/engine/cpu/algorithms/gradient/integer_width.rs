@@ -4,7 +4,7 @@ use super::sums::Number;
 use crate::engine::cpu::simd::vector::Simd;
 
 /// A vector's integers of one width. Partial sums may wrap; the final one is right.
-pub(super) trait Lanes: Copy + Send + Sync + 'static {
+pub(super) trait IntegerWidth: Copy + Send + Sync + 'static {
     /// The type of a line's elements.
     type Number: Number;
 
@@ -14,7 +14,7 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     /// Largest level, before it is clamped, that additions and comparisons hold.
     const MOST: i64;
 
-    /// The value that [`Lanes::weigh`] subtracts from samples first.
+    /// The value that [`IntegerWidth::multiply_weight`] subtracts from samples first.
     const OFFSET: i64;
 
     /// The low bits of `value` in every lane.
@@ -28,8 +28,8 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
     /// Integers times a weight; the most common weights are special cases.
     fn times<L: Simd>(simd: L, a: L::V, weight: i32) -> L::V;
 
-    /// Samples less [`Lanes::OFFSET`], times any weight of 16 bits.
-    fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V;
+    /// Samples less [`IntegerWidth::OFFSET`], times any weight of 16 bits.
+    fn multiply_weight<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V;
 
     /// The low bits of products of integers.
     fn multiply<L: Simd>(simd: L, a: L::V, b: L::V) -> L::V;
@@ -43,9 +43,9 @@ pub(super) trait Lanes: Copy + Send + Sync + 'static {
 
 /// Integers of 16 bits.
 #[derive(Clone, Copy)]
-pub(super) struct Words;
+pub(super) struct Int16;
 
-impl Lanes for Words {
+impl IntegerWidth for Int16 {
     type Number = i16;
 
     const MOST: i64 = i16::MAX as i64;
@@ -84,7 +84,7 @@ impl Lanes for Words {
     }
 
     #[inline(always)]
-    fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
+    fn multiply_weight<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
         Self::times(simd, samples, weight)
     }
 
@@ -107,9 +107,9 @@ impl Lanes for Words {
 
 /// Integers of 32 bits.
 #[derive(Clone, Copy)]
-pub(super) struct Numbers;
+pub(super) struct Int32;
 
-impl Lanes for Numbers {
+impl IntegerWidth for Int32 {
     type Number = i32;
 
     const MOST: i64 = 1 << 29;
@@ -155,7 +155,7 @@ impl Lanes for Numbers {
 
     /// As products of words: the high word of a number is its sign, and has weight 0.
     #[inline(always)]
-    fn weigh<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
+    fn multiply_weight<L: Simd>(simd: L, samples: L::V, weight: i32) -> L::V {
         let rest = simd.add_i32(samples, simd.splat(-(Self::OFFSET as i32)));
         simd.dot_i16(rest, simd.splat(weight & 0xFFFF))
     }
