@@ -68,7 +68,7 @@ impl IntLoop for AddPairs<'_> {
         let weights = weights.map(|pair| simd.splat(pair));
         assert!(pairs.iter().all(|line| line.len() == sums.len()));
         for x in (0..sums.len() / L::LANES * L::LANES).step_by(L::LANES) {
-            // SAFETY: a vector ends within the sums, and so it does in the lines, which are as long.
+            // SAFETY: x + LANES is at most the number of sums; lines were asserted to be as long.
             unsafe {
                 let to = sums.as_mut_ptr().add(x);
                 let mut sum = simd.load(to.cast_const());

@@ -235,7 +235,8 @@ mod tests {
         #[inline(always)]
         fn run<L: Simd>(self, simd: L) {
             let mut from = [self.pixels.as_ptr(); C];
-            // SAFETY: all are as long as the widest vectors need.
+            // SAFETY: with at most 16 lanes 2 LANES pixels, and C vectors, are at most STEP bytes, which
+            // `pixels` and `together` have; a vector is at most TILE bytes of a component and LINE words.
             unsafe {
                 let components = simd.deinterleave::<C, BYTES>(self.pixels.as_ptr());
                 for c in 0..C {

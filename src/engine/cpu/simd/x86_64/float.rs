@@ -329,7 +329,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn of_words(self, from: &[u16]) -> $v {
                 let from = &from[..$lanes];
-                // SAFETY: `self` proves the instructions, and the numbers were found there.
+                // SAFETY: `self` proves the instructions, which read the $lanes words of the slice.
                 unsafe { $of_words(from.as_ptr()) }
             }
 
@@ -366,7 +366,7 @@ macro_rules! vectors {
             #[inline(always)]
             fn store_whole(self, value: $v, largest: $v, to: &mut [u16]) {
                 let to = &mut to[..$lanes];
-                // SAFETY: `self` proves the instructions, and the room was found there.
+                // SAFETY: `self` proves the instructions, which write the $lanes words of the slice.
                 unsafe { $to_words($min($max(value, $splat(0.0)), largest), to.as_mut_ptr()) }
             }
 
@@ -445,14 +445,14 @@ macro_rules! sums {
             #[inline(always)]
             fn load(self, from: &[$number]) -> $v {
                 let from = &from[..$lanes];
-                // SAFETY: `self` proves the instruction, and the numbers were found there.
+                // SAFETY: `self` proves the instruction, and the slice has $lanes numbers.
                 unsafe { $load(from.as_ptr()) }
             }
 
             #[inline(always)]
             fn store(self, value: $v, to: &mut [$number]) {
                 let to = &mut to[..$lanes];
-                // SAFETY: `self` proves the instruction, and the room was found there.
+                // SAFETY: `self` proves the instruction, and the slice has $lanes numbers.
                 unsafe { $store(to.as_mut_ptr(), value) }
             }
 
@@ -519,14 +519,14 @@ macro_rules! samples {
             #[inline(always)]
             fn of_halves(self, from: &[u8]) -> $v {
                 let from = &from[..2 * $lanes];
-                // SAFETY: `self` proves the instructions, and the numbers were found there.
+                // SAFETY: `self` proves the instructions, which read the 2 $lanes bytes of the slice.
                 unsafe { $of_halves(from.as_ptr()) }
             }
 
             #[inline(always)]
             fn store_halves(self, value: $v, to: &mut [u8]) {
                 let to = &mut to[..2 * $lanes];
-                // SAFETY: `self` proves the instructions, and the room was found there.
+                // SAFETY: `self` proves the instructions, which write the 2 $lanes bytes of the slice.
                 unsafe { $to_halves(value, to.as_mut_ptr()) }
             }
 

@@ -9,7 +9,7 @@ impl Levels for Singles8 {
     #[inline(always)]
     fn of_levels<const BYTES: usize>(self, from: &[u8]) -> __m256 {
         let from = from[..8 * BYTES].as_ptr();
-        // SAFETY: `self` proves AVX2, and as many bytes as are read were found there.
+        // SAFETY: `self` proves AVX2, and the slice has the 8 BYTES bytes that are read.
         unsafe {
             _mm256_cvtepi32_ps(match BYTES {
                 1 => _mm256_cvtepu8_epi32(_mm_loadl_epi64(from.cast())),
@@ -21,7 +21,7 @@ impl Levels for Singles8 {
     #[inline(always)]
     fn store_levels<const BYTES: usize>(self, value: __m256, largest: __m256, to: &mut [u8]) {
         let to = to[..8 * BYTES].as_mut_ptr();
-        // SAFETY: `self` proves AVX2, and the room for as many bytes as are written was found there.
+        // SAFETY: `self` proves AVX2, and the slice has the 8 BYTES bytes that are written.
         unsafe {
             // NaN stays NaN (`min` returns its second operand) and converts to the least integer; packing
             // clamps negative numbers to 0.
@@ -79,7 +79,7 @@ impl Levels for Singles16 {
     #[inline(always)]
     fn of_levels<const BYTES: usize>(self, from: &[u8]) -> __m512 {
         let from = from[..16 * BYTES].as_ptr();
-        // SAFETY: `self` proves AVX-512F, and as many bytes as are read were found there.
+        // SAFETY: `self` proves AVX-512F, and the slice has the 16 BYTES bytes that are read.
         unsafe {
             _mm512_cvtepi32_ps(match BYTES {
                 1 => _mm512_cvtepu8_epi32(_mm_loadu_si128(from.cast())),
@@ -91,7 +91,7 @@ impl Levels for Singles16 {
     #[inline(always)]
     fn store_levels<const BYTES: usize>(self, value: __m512, largest: __m512, to: &mut [u8]) {
         let to = to[..16 * BYTES].as_mut_ptr();
-        // SAFETY: `self` proves AVX-512F, and the room for as many bytes as are written was found there.
+        // SAFETY: `self` proves AVX-512F, and the slice has the 16 BYTES bytes that are written.
         unsafe {
             let numbers = _mm512_cvttps_epi32(within(value, largest));
             match BYTES {

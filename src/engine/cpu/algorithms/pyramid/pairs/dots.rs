@@ -61,15 +61,15 @@ pub(super) fn dot_lines<L: Simd>(
         for &(at, weights) in dots {
             let weights = simd.splat(weights);
             for v in 0..VECTORS {
-                // SAFETY: each dot's element is followed by as many as there are numbers, a multiple of a
-                // tile.
+                // SAFETY: asserted above: to.len() is a multiple of TILE, which x + VECTORS LANES does not
+                // exceed, and at + to.len() is at most the number of elements.
                 let pairs = unsafe { simd.load(elements.as_ptr().add(at + x + v * L::LANES)) };
                 sums[v] = simd.add_dot_i16(sums[v], pairs, weights);
             }
         }
         for v in 0..VECTORS {
             let made = simd.shift_right_i32(sums[v], shift);
-            // SAFETY: there is a multiple of a tile of numbers.
+            // SAFETY: x + VECTORS LANES is at most to.len(), which was asserted to be a multiple of TILE.
             unsafe { simd.store(to.as_mut_ptr().add(x + v * L::LANES), made) };
         }
     }
@@ -97,15 +97,16 @@ pub(super) fn dot_periods<L: Simd, const N: usize>(
     for x in (0..to.len()).step_by(L::LANES) {
         let mut sum = start;
         for (tap, weights) in dots.0.iter().enumerate() {
-            // SAFETY: a period is a multiple of a vector, and the last tap's element is followed by as many
-            // as there are numbers.
+            // SAFETY: asserted above: all weights are as many as a period, a multiple of LANES, which `place`
+            // stays below in steps of LANES; x + LANES is at most to.len(), and (N - 1) step + to.len() at
+            // most the number of elements.
             unsafe {
                 let weights = simd.load(weights.as_ptr().add(place));
                 let pairs = simd.load(elements.as_ptr().add(x + tap * step));
                 sum = simd.add_dot_i16(sum, pairs, weights);
             }
         }
-        // SAFETY: there is a multiple of a tile of numbers.
+        // SAFETY: x + LANES is at most to.len(), which was asserted to be a multiple of TILE.
         unsafe { simd.store(to.as_mut_ptr().add(x), simd.shift_right_i32(sum, shift)) };
         place += L::LANES;
         if place == period {
