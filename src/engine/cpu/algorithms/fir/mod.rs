@@ -5,7 +5,7 @@
 //! row y + 1  b0 b1 b2 b3 ..
 //!    | row filter: k taps, both rows at once                                  row_filter/
 //! line       a0 b0 a1 b1 a2 b2 .. pairs of words, one u32 each, of two rows
-//!    | column filter: one multiply-add is two rows of the mask                column_filter/
+//!    | column filter: one multiply-add is two rows of the mask                unrolled_columns.rs
 //! sums       s0 s1 s2 ..          32 bits
 //!    | bias, shift, round, clamp                                              rows/store/requantize.rs
 //! rows out   p0 p1 p2 ..          two at a time, or four
@@ -13,7 +13,8 @@
 //!
 //! A direct mask skips the row filter: its lines are the rows themselves. `plan.rs` chooses the loops and
 //! proves that 32 bits hold the sums; `taps.rs` packs weights in pairs; `folded.rs` replaces a division by
-//! other weights and a shift. `mask_3x3/` filters bytes with 3x3 masks in place in the picture, without
+//! other weights and a shift. Where no column filter is compiled for the number of taps, the general one runs
+//! (`rows/sums/column_filter.rs`). `mask_3x3/` filters bytes with 3x3 masks in place in the picture, without
 //! lines.
 //!
 //! Interleaved components are convolved together: neighbouring pixels are `channels` samples apart. Where
@@ -21,18 +22,20 @@
 //! filter pairs neighbours that lie side by side in memory. Others are interleaved in registers; for a
 //! symmetric row of weights, samples of equal weight are added first.
 
-pub(super) mod column_filter;
 mod folded;
 pub(super) mod mask_3x3;
 mod plan;
 mod row_filter;
-pub(super) mod taps;
+mod taps;
+mod unrolled_columns;
 
 use crate::engine::cpu::rows::border::{self, RowBorder};
 use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePart, samples};
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
+use crate::engine::cpu::rows::sums::column_filter::{self, KeptSums, Lines};
+use crate::engine::cpu::rows::sums::taps::{Group, Taps};
 use crate::engine::cpu::rows::words::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::words::widen;
 use crate::engine::cpu::simd::scratch::{self, LineRing, aligned, room, spread};
@@ -40,11 +43,9 @@ use crate::engine::cpu::simd::vector::{Order, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, Kernel};
 use crate::frame::{Layout, PixelFormat, Plane};
-use column_filter::unrolled::Unrolled;
-use column_filter::{KeptSums, Lines};
 use plan::{ColumnLoops, FirPlan, Passes, Row, row_order};
 use std::ops::Range;
-use taps::{Group, Taps};
+use unrolled_columns::Unrolled;
 
 /// One plane's part of a step, prepared for the inner loops.
 pub(super) struct Fir {

@@ -1,14 +1,15 @@
 //! The plan of a mask: the loops, the taps, the encoding of samples, and a proof that 32 bits hold the sums.
 //! [`FirPlan::new`] decides all of it.
 
-use super::column_filter;
 use super::folded::folded;
 use super::row_filter::{InterleavedTerms, Pairing, RowFilter};
-use super::taps::{self, TapTable, pack, vertical, vertical_deltas};
-use crate::engine::cpu::algorithms::fir::column_filter::unrolled::{self, ColumnShape, UniformRequantize};
+use super::taps::{self, TapTable, vertical, vertical_deltas};
+use super::unrolled_columns::{self, ColumnShape, UniformRequantize};
 use crate::engine::cpu::algorithms::fir::row_filter::unrolled::UnrolledRow;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::store::requantize::{Requantize, Rounding, Sums};
+use crate::engine::cpu::rows::sums::column_filter;
+use crate::engine::cpu::rows::sums::taps::pack;
 use crate::engine::cpu::rows::words::deinterleave;
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, magnitude, range, total};
 use crate::engine::cpu::simd::vector::{Order, registers};
@@ -162,8 +163,8 @@ impl fmt::Display for Row {
 pub(super) enum ColumnLoops {
     /// The general loop for two rows; with a table also for four rows, where that is faster.
     General(Option<TapTable>),
-    /// Loops compiled for this number of taps (see `unrolled`), for samples that share their constants. If
-    /// there is none for two rows, the general loop makes them.
+    /// Loops compiled for this number of taps (see `unrolled_columns`), for samples that share their
+    /// constants. If there is none for two rows, the general loop makes them.
     Unrolled {
         /// The constants of all samples.
         uniform: UniformRequantize,
@@ -380,7 +381,7 @@ fn direct(
         raise: missing.unwrap_or(0),
     };
     let requantize = sums.requantize(format, channels, (Order::Plain, vectors.lanes()))?;
-    let (taps, deltas) = taps::direct(kernel, channels.len(), encoding, unrolled::MOST)?;
+    let (taps, deltas) = taps::direct(kernel, channels.len(), encoding, unrolled_columns::MOST)?;
     let columns = kernel.width;
     Some(Draft {
         encoding,
@@ -412,7 +413,7 @@ impl Draft {
     fn column_loops(&self, vectors: Vectors, format: PixelFormat) -> ColumnLoops {
         let (limbs, folded) = (self.limbs(), self.taps.folded());
         if let Some(uniform) = self.uniform(vectors, format) {
-            let two = folded == 0 && (2..=unrolled::MOST).contains(&self.taps.len());
+            let two = folded == 0 && (2..=unrolled_columns::MOST).contains(&self.taps.len());
             let four = self.makes_four_rows(vectors, format);
             if two || four {
                 return ColumnLoops::Unrolled { uniform, two, four };
@@ -437,6 +438,6 @@ impl Draft {
         };
         self.taps.are_lines()
             && self.requantize.factor.is_none()
-            && with_simd!(vectors, simd => unrolled::makes_four_rows(simd, &column))
+            && with_simd!(vectors, simd => unrolled_columns::makes_four_rows(simd, &column))
     }
 }

@@ -1,49 +1,9 @@
 //! Tap tables of masks: for each tap its line, the element in the line, and packed pairs of weights. The
 //! places of lines in memory are filled in for each row of the result (see `fir`).
 
+use crate::engine::cpu::rows::sums::taps::{Fold, Group, Tap, Taps, pack};
 use crate::engine::cpu::rows::words::sample::SampleEncoding;
 use crate::filter::DirectKernel;
-
-/// One multiply-add of the sums of several output rows.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu::algorithms) struct Tap {
-    /// Index of the element that the row's first sample reads.
-    pub(in crate::engine::cpu::algorithms) at: usize,
-    /// Index of the mirror image's element, which folded taps add to or subtract from the first one before
-    /// the multiplication.
-    pub(in crate::engine::cpu::algorithms) mirror: usize,
-    /// Two packed weights (low half first) for each output row, from the top down. Two output rows use the
-    /// first two.
-    pub(in crate::engine::cpu::algorithms) weights: [i32; 4],
-}
-
-/// How the right half of a mask is folded onto the left one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::engine::cpu::algorithms) enum Fold {
-    /// Equal weights: samples are added.
-    Add,
-    /// Opposite weights: samples are subtracted.
-    Subtract,
-}
-
-/// The taps of the same output rows.
-#[derive(Debug, Clone, Default)]
-pub(in crate::engine::cpu::algorithms) struct Group {
-    /// Taps of one element.
-    pub(in crate::engine::cpu::algorithms) single: Vec<Tap>,
-    /// Taps of an element and its mirror image.
-    pub(in crate::engine::cpu::algorithms) folded: Vec<Tap>,
-}
-
-/// The taps of two output rows, or of four.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu::algorithms) struct Taps<'a> {
-    /// Taps of the upper two rows only, of all four rows, and of the lower two only. Two rows have the first
-    /// group only.
-    pub(in crate::engine::cpu::algorithms) groups: &'a [Group; 3],
-    /// How mirror images are folded.
-    pub(in crate::engine::cpu::algorithms) fold: Fold,
-}
 
 /// A tap of a line, before the line's place in memory is known.
 #[derive(Debug, Clone, Copy)]
@@ -67,11 +27,6 @@ struct LineTaps {
 pub(super) struct TapTable {
     groups: [LineTaps; 3],
     fold: Fold,
-}
-
-/// Packs two 16-bit weights into one number.
-pub(in crate::engine::cpu::algorithms) fn pack(low: i32, high: i32) -> i32 {
-    (low & 0xFFFF) | (high << 16)
 }
 
 /// The taps of a mask of `rows` rows whose weight in row j is `weight(j)`, at element `at` of each line.

@@ -12,8 +12,8 @@
 //! Without vectors the rows are multiplied one by one.
 #![allow(unsafe_code)]
 
-use crate::engine::cpu::algorithms::fir::taps::pack;
 use crate::engine::cpu::rows::sums::decimator::{ROWS_AT_ONCE, Target};
+use crate::engine::cpu::rows::sums::taps::pack;
 use crate::engine::cpu::rows::words::convert;
 use crate::engine::cpu::rows::words::widen::{Widening, pair_rows};
 use crate::engine::cpu::simd::vector::{IntLoop, Simd};

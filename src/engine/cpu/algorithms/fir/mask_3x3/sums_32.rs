@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::{Places, READ, ROWS, Step, SymmetricMask, samples_of};
-use crate::engine::cpu::algorithms::fir::taps::pack;
+use crate::engine::cpu::rows::sums::taps::pack;
 use crate::engine::cpu::simd::vector::Simd;
 
 /// The mask in registers.

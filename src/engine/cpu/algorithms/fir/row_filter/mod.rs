@@ -1,5 +1,5 @@
 //! The row filter of a separable mask, for vectors of any width: two rows of words become a line of pairs of
-//! intermediates (see `column_filter`).
+//! intermediates (see `rows/sums/column_filter.rs`).
 #![allow(unsafe_code)]
 
 pub(super) mod unrolled;

@@ -22,9 +22,9 @@ mod dots;
 mod rows;
 
 use super::passes::{PassGeometry, Passes, Slots};
-use crate::engine::cpu::algorithms::fir::taps::pack;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::strip::OutputRows;
+use crate::engine::cpu::rows::sums::taps::pack;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::engine::cpu::simd::vector::{IntLoop, Simd, TILE};
 use crate::engine::cpu::simd::with_simd;

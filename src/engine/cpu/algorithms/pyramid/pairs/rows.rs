@@ -5,17 +5,17 @@
 //! wide row 1   b0 b1 b2 ..
 //!    | once for D rows of the result
 //! line         a0 b0 a1 b1 a2 b2 ..   pairs of words; three lines of them
-//!    | three multiply-adds, bias, shift, clamp                  fir/column_filter
+//!    | three multiply-adds, bias, shift, clamp                  rows/sums/column_filter.rs
 //! rows         p0 p1 p2 ..            two at a time, or four
 //! ```
 
 use super::dots::word;
-use crate::engine::cpu::algorithms::fir::column_filter::{Lines, convolve, makes_four_rows};
-use crate::engine::cpu::algorithms::fir::taps::{Fold, Group, Tap, Taps, pack};
 use crate::engine::cpu::algorithms::pyramid::Pyramid;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
 use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::rows::strip::OutputRows;
+use crate::engine::cpu::rows::sums::column_filter::{Lines, convolve, makes_four_rows};
+use crate::engine::cpu::rows::sums::taps::{Fold, Group, Tap, Taps, pack};
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::engine::cpu::simd::vector::{Order, Plain, Simd, TILE};
 use crate::engine::cpu::simd::{Vectors, run_plain, with_simd};

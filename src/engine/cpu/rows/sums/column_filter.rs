@@ -6,8 +6,6 @@
 //! all but the highest unsigned. Each limb has its own sum, and the sums are joined at the end.
 #![allow(unsafe_code)]
 
-pub(super) mod unrolled;
-
 use super::taps::{Fold, Tap, Taps};
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
 use crate::engine::cpu::rows::store::requantize::{
@@ -18,31 +16,31 @@ use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_regist
 
 /// Lines of pairs.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu::algorithms) struct Lines<'a> {
+pub(in crate::engine::cpu) struct Lines<'a> {
     /// The memory that taps index.
-    pub(in crate::engine::cpu::algorithms) elements: &'a [u32],
+    pub(in crate::engine::cpu) elements: &'a [u32],
     /// Limbs of a sample, 1 to 3.
-    pub(in crate::engine::cpu::algorithms) limbs: usize,
+    pub(in crate::engine::cpu) limbs: usize,
     /// Elements from a limb to the next one.
-    pub(in crate::engine::cpu::algorithms) limb_stride: usize,
+    pub(in crate::engine::cpu) limb_stride: usize,
     /// The order of samples in two vectors of elements.
-    pub(in crate::engine::cpu::algorithms) order: Order,
+    pub(in crate::engine::cpu) order: Order,
     /// The rows to prefetch.
-    pub(in crate::engine::cpu::algorithms) next: NextRows<'a>,
+    pub(in crate::engine::cpu) next: NextRows<'a>,
 }
 
 /// The sums of a pair's lower output row, before the shift, kept for the next pair: one per sample, up to the
 /// next multiple of [`TILE`].
-pub(in crate::engine::cpu::algorithms) struct KeptSums<'a> {
+pub(in crate::engine::cpu) struct KeptSums<'a> {
     /// The sums; each pair overwrites them with its own.
-    pub(in crate::engine::cpu::algorithms) sums: &'a mut [i32],
+    pub(in crate::engine::cpu) sums: &'a mut [i32],
     /// True if sums begin with the kept ones, and taps are deltas; false for the first pair.
-    pub(in crate::engine::cpu::algorithms) resumes: bool,
+    pub(in crate::engine::cpu) resumes: bool,
 }
 
 /// Makes `ROWS` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the
 /// next multiple of [`TILE`].
-pub(in crate::engine::cpu::algorithms) fn convolve<L: Simd, const BYTES: usize, const ROWS: usize>(
+pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const ROWS: usize>(
     simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
@@ -100,7 +98,7 @@ pub(in crate::engine::cpu::algorithms) fn convolve<L: Simd, const BYTES: usize, 
 
 /// True if four output rows are made at a time from lines of `limbs` limbs: if registers hold their sums.
 /// Each line is then loaded half as often.
-pub(in crate::engine::cpu::algorithms) fn makes_four_rows<L: Simd>(_: L, limbs: usize) -> bool {
+pub(in crate::engine::cpu) fn makes_four_rows<L: Simd>(_: L, limbs: usize) -> bool {
     has_32_registers::<L>() && limbs <= 2
 }
 

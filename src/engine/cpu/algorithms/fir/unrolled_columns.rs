@@ -3,13 +3,13 @@
 //! loaded line serves the upper two rows and, as the line one further up, the lower two.
 #![allow(unsafe_code)]
 
-use super::Lines;
-use crate::engine::cpu::algorithms::fir::taps::Tap;
 use crate::engine::cpu::rows::store::prefetch::prefetch;
 use crate::engine::cpu::rows::store::requantize::{
     Divide, HighWordRounding, JoinLimbs, Requantize, Rounding,
 };
 use crate::engine::cpu::rows::store::row_pointers;
+use crate::engine::cpu::rows::sums::column_filter::Lines;
+use crate::engine::cpu::rows::sums::taps::Tap;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 use std::ops::RangeInclusive;
@@ -26,7 +26,7 @@ const HIGH_WORDS: u8 = 1;
 const DIVIDED: u8 = 2;
 
 /// Most taps of the loops that make two rows: the weights of more do not fit the registers.
-pub(in crate::engine::cpu::algorithms::fir) const MOST: usize = 8;
+pub(super) const MOST: usize = 8;
 
 /// True for vectors with which four rows of a column are faster than two. With 16 registers and VNNI no
 /// registers are left for weights.
@@ -65,20 +65,20 @@ const FOUR_ROWS: [FourRows; 9] = [
 ];
 
 /// A column filter that may make four rows at a time.
-pub(in crate::engine::cpu::algorithms::fir) struct ColumnShape {
-    pub(in crate::engine::cpu::algorithms::fir) taps: usize,
+pub(super) struct ColumnShape {
+    pub(super) taps: usize,
     /// Limbs of a sample of its lines.
-    pub(in crate::engine::cpu::algorithms::fir) limbs: usize,
+    pub(super) limbs: usize,
     /// Bytes of a sample of the result.
-    pub(in crate::engine::cpu::algorithms::fir) bytes: usize,
+    pub(super) bytes: usize,
     /// [`Requantize::fits_high_words`].
-    pub(in crate::engine::cpu::algorithms::fir) fits_high_words: bool,
+    pub(super) fits_high_words: bool,
     /// True if rows are deinterleaved.
-    pub(in crate::engine::cpu::algorithms::fir) is_planar: bool,
+    pub(super) is_planar: bool,
 }
 
 /// True if an unrolled loop makes four rows of this column at a time.
-pub(in crate::engine::cpu::algorithms::fir) fn makes_four_rows<L: Simd>(_: L, column: &ColumnShape) -> bool {
+pub(super) fn makes_four_rows<L: Simd>(_: L, column: &ColumnShape) -> bool {
     let &ColumnShape {
         taps, limbs, bytes, ..
     } = column;
@@ -95,22 +95,22 @@ pub(in crate::engine::cpu::algorithms::fir) fn makes_four_rows<L: Simd>(_: L, co
 }
 
 /// One call of an unrolled loop: two or four output rows.
-pub(in crate::engine::cpu::algorithms::fir) struct Unrolled<'a> {
+pub(super) struct Unrolled<'a> {
     /// The lines to read.
-    pub(in crate::engine::cpu::algorithms::fir) lines: Lines<'a>,
+    pub(super) lines: Lines<'a>,
     /// The taps, none of them folded.
-    pub(in crate::engine::cpu::algorithms::fir) taps: &'a [Tap],
+    pub(super) taps: &'a [Tap],
     /// Index of the first element of the line below the last tap's line, for four rows.
-    pub(in crate::engine::cpu::algorithms::fir) beyond: usize,
-    pub(in crate::engine::cpu::algorithms::fir) requantize: &'a Requantize,
-    pub(in crate::engine::cpu::algorithms::fir) uniform: UniformRequantize,
+    pub(super) beyond: usize,
+    pub(super) requantize: &'a Requantize,
+    pub(super) uniform: UniformRequantize,
     /// Samples of a row.
-    pub(in crate::engine::cpu::algorithms::fir) samples: usize,
+    pub(super) samples: usize,
 }
 
 /// The constants of a requantization that are the same for all samples.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::engine::cpu::algorithms::fir) struct UniformRequantize {
+pub(super) struct UniformRequantize {
     /// The start value of each limb's sums.
     start: [i32; MOST_LIMBS],
     /// The value to add after the shift.
@@ -123,7 +123,7 @@ const MOST_LIMBS: usize = 2;
 impl UniformRequantize {
     /// The constants of `requantize`, for samples of `bytes` bytes from `limbs` limbs; `None` if samples
     /// differ in them, or if no unrolled loop requantizes so.
-    pub(in crate::engine::cpu::algorithms::fir) fn of<L: Simd>(
+    pub(super) fn of<L: Simd>(
         _: L,
         requantize: &Requantize,
         limbs: usize,
@@ -152,11 +152,7 @@ impl UniformRequantize {
 
 impl Unrolled<'_> {
     /// Makes two rows of samples of `BYTES` bytes.
-    pub(in crate::engine::cpu::algorithms::fir) fn make<L: Simd, const BYTES: usize>(
-        &self,
-        simd: L,
-        out: [&mut [u8]; 2],
-    ) {
+    pub(super) fn make<L: Simd, const BYTES: usize>(&self, simd: L, out: [&mut [u8]; 2]) {
         if self.requantize.factor.is_some() {
             // Only samples of two bytes are divided by a multiplication here.
             if self.lines.limbs > 1 {
@@ -175,11 +171,7 @@ impl Unrolled<'_> {
     }
 
     /// Makes four rows, if [`makes_four_rows`].
-    pub(in crate::engine::cpu::algorithms::fir) fn make_four<L: Simd, const BYTES: usize>(
-        &self,
-        simd: L,
-        out: [&mut [u8]; 4],
-    ) {
+    pub(super) fn make_four<L: Simd, const BYTES: usize>(&self, simd: L, out: [&mut [u8]; 4]) {
         if const { !holds_four_rows::<L>() } {
             unreachable!("no loop makes four rows with such vectors");
         }
