@@ -182,6 +182,27 @@ impl<R: Float, const N: usize> Spectrum<R, N> {
             is_rounded: !R::IS_EXACT || kernel.long,
         }
     }
+
+    /// Transforms the rows of a tile whose columns are transformed, multiplies them by the spectrum, and
+    /// transforms them back. `line` is memory for as many rows as a vector has lanes.
+    #[inline(always)]
+    fn convolve_rows(&self, simd: R, tile: &mut [Complex<R::V>], line: &mut [Complex<R::V>; N]) {
+        for (group, by) in self.lines.as_chunks::<N>().0.iter().enumerate() {
+            for (block, points) in tile
+                .chunks_exact(N + BLOCK_PADDING)
+                .zip(line.chunks_exact_mut(R::LANES))
+            {
+                simd.transpose(&block[group * R::LANES..], points);
+            }
+            self.twiddles.through(simd, line, by);
+            for (block, points) in tile
+                .chunks_exact_mut(N + BLOCK_PADDING)
+                .zip(line.chunks_exact(R::LANES))
+            {
+                simd.transpose(points, &mut block[group * R::LANES..]);
+            }
+        }
+    }
 }
 
 /// The root of the sum of the squares of weights.
@@ -285,21 +306,7 @@ impl<R: Float, const N: usize> FloatLoop<R> for Convolving<'_, R, N> {
         for points in tile.chunks_exact_mut(N + BLOCK_PADDING) {
             twiddles.forward(simd, whole::<_, N>(points));
         }
-        for (group, by) in spectrum.lines.as_chunks::<N>().0.iter().enumerate() {
-            for (block, points) in tile
-                .chunks_exact(N + BLOCK_PADDING)
-                .zip(line.chunks_exact_mut(R::LANES))
-            {
-                simd.transpose(&block[group * R::LANES..], points);
-            }
-            twiddles.through(simd, line, by);
-            for (block, points) in tile
-                .chunks_exact_mut(N + BLOCK_PADDING)
-                .zip(line.chunks_exact(R::LANES))
-            {
-                simd.transpose(points, &mut block[group * R::LANES..]);
-            }
-        }
+        spectrum.convolve_rows(simd, tile, line);
         let add = [
             pair.add[0] + middles[0] * spectrum.gain,
             pair.add[1] + middles[1] * spectrum.gain,

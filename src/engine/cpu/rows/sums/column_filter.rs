@@ -227,6 +227,36 @@ fn join_and_divide<L: Simd, const LIMBS: usize, const VECTORS: usize>(
     values
 }
 
+/// The sums that a step begins with: start values, or the kept sums.
+///
+/// # Safety
+/// `phase` is below the channels, and x + LANES VECTORS at most the multiple of TILE that `convolve` checked.
+#[inline(always)]
+unsafe fn start_sums<L: Simd, const LIMBS: usize, const VECTORS: usize, const ROWS: usize>(
+    simd: L,
+    requantize: &Requantize,
+    kept: Option<(*mut i32, bool)>,
+    (x, phase): (usize, usize),
+) -> Sums<L::V, LIMBS, VECTORS, ROWS> {
+    let mut sums = [[[simd.splat(0); VECTORS]; ROWS]; LIMBS];
+    for p in 0..LIMBS {
+        for v in 0..VECTORS {
+            // SAFETY: `convolve` asserted a pattern of TILE x channels start values for each limb, and kept
+            // sums up to the multiple of TILE that x + LANES VECTORS does not exceed.
+            let start = unsafe {
+                simd.load(match kept {
+                    Some((sums, true)) => sums.cast_const().add(x + L::LANES * v),
+                    _ => requantize.start[p].as_ptr().add(phase * TILE + L::LANES * v),
+                })
+            };
+            for row in 0..ROWS {
+                sums[p][row][v] = start;
+            }
+        }
+    }
+    sums
+}
+
 impl<const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: usize, const HIGH: bool>
     IntLoop for Rows<'_, BYTES, LIMBS, VECTORS, ROWS, HIGH>
 {
@@ -260,23 +290,13 @@ impl<const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: u
             } else {
                 row_pointers::starts(&mut last)
             };
-            let mut sums: Sums<L::V, LIMBS, VECTORS, ROWS> = [[[zero; VECTORS]; ROWS]; LIMBS];
-            // High words are rounded without a start value.
-            for p in 0..if HIGH { 0 } else { LIMBS } {
-                for v in 0..VECTORS {
-                    // SAFETY: the pattern is TILE x channels long; there are kept sums up to the multiple of
-                    // TILE.
-                    let start = unsafe {
-                        simd.load(match kept {
-                            Some((sums, true)) => sums.cast_const().add(x + L::LANES * v),
-                            _ => requantize.start[p].as_ptr().add(phase * TILE + L::LANES * v),
-                        })
-                    };
-                    for row in 0..ROWS {
-                        sums[p][row][v] = start;
-                    }
-                }
-            }
+            let mut sums: Sums<L::V, LIMBS, VECTORS, ROWS> = if HIGH {
+                // High words are rounded without a start value.
+                [[[zero; VECTORS]; ROWS]; LIMBS]
+            } else {
+                // SAFETY: `phase` is a channel, and x + LANES VECTORS at most the multiple of TILE.
+                unsafe { start_sums(simd, requantize, kept, (x, phase)) }
+            };
             // SAFETY: x + LANES VECTORS is at most the multiple of TILE up to which `convolve` has bounded
             // the taps.
             unsafe {
