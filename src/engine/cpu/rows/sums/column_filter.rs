@@ -2,6 +2,19 @@
 //! *pairs* (`pmaddwd`). A 32-bit element of a line holds two samples; one instruction multiplies a vector of
 //! such elements by two weights each and adds the two products.
 //!
+//! ```text
+//! line 0   a0 b0 a1 b1 a2 b2 ..      picture rows a and b
+//! line 1   c0 d0 c1 d1 c2 d2 ..      picture rows c and d
+//!    | tap of line 0: (w0 w1) for row 0, ( 0 w0) for row 1      a column of three weights
+//!    | tap of line 1: (w2  0) for row 0, (w1 w2) for row 1
+//! row 0    a w0 + b w1 + c w2        32-bit sums of two output rows, or of four
+//! row 1    b w0 + c w1 + d w2
+//!    | join limbs, divide, add, clamp, pack                     rows/store/requantize.rs
+//! rows     p0 p1 p2 ..               samples of one byte or two
+//! ```
+//!
+//! A mask of several columns has taps at several places of a line.
+//!
 //! Samples that are too wide for exact 32-bit sums are split into *limbs* of `bits` bits each, lowest first,
 //! all but the highest unsigned. Each limb has its own sum, and the sums are joined at the end.
 #![allow(unsafe_code)]

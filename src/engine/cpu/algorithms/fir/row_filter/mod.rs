@@ -1,5 +1,20 @@
 //! The row filter of a separable mask, for vectors of any width: two rows of words become a line of pairs of
 //! intermediates (see `rows/sums/column_filter.rs`).
+//!
+//! ```text
+//! row a    a0 a1 a2 a3 a4 ..         words
+//! row b    b0 b1 b2 b3 b4 ..
+//!    | in place, where neighbours in memory are neighbouring pixels: pairs (a0 a1) (a2 a3) ..
+//!    |     even sums   (a0 a1) (w0 w1)  +  (a2 a3) (w2  0)      a row of three weights
+//!    |     odd sums    (a0 a1) ( 0 w0)  +  (a2 a3) (w1 w2)
+//!    | interleaved, where they are `channels` words apart: pairs (a0 a3) (a1 a4) ..
+//!    |     sums        (a0 a3) (w0 w1)  +  ..
+//! sums     s0 s2 s4 ..  s1 s3 s5 ..  32 bits, of each row
+//!    | add, shift, split into limbs
+//! line     a0 b0 a2 b2 ..  a1 b1 a3 b3 ..    intermediates of both rows, in the order of the sums
+//! ```
+//!
+//! `unrolled.rs` has loops for a number of terms that is known at compile time.
 #![allow(unsafe_code)]
 
 pub(super) mod unrolled;
