@@ -13,7 +13,7 @@
 //! mask's row pass makes lines of all pieces, which its column pass reads.
 
 use super::masks::Masks;
-use super::part::Part;
+use super::part::{EdgeMemory, InPlaceMemory, Part};
 use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::sums::fused::{
@@ -24,29 +24,6 @@ use crate::engine::cpu::simd::levels::Levels;
 use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
 use crate::frame::Layout;
 use std::ops::Range;
-
-/// Scratch memory of a thread.
-#[derive(Default)]
-pub(super) struct InPlaceMemory {
-    /// The start values of sums.
-    starts: Vec<f32>,
-    /// A row of the border's constant.
-    outside: Vec<f32>,
-    /// The lines of a separable mask.
-    ring: Vec<f32>,
-    /// Output rows that the strip does not have.
-    spare: Vec<f32>,
-    edges: EdgeMemory,
-}
-
-/// Scratch memory for pixels beside the middle.
-#[derive(Default)]
-struct EdgeMemory {
-    /// The lines of a piece.
-    lines: Vec<f32>,
-    /// A piece of a line, or a vector of each output row.
-    sums: Vec<f32>,
-}
 
 /// The pieces of a band, in pixels.
 pub(super) struct Pieces {

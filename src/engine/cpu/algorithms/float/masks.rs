@@ -1,8 +1,7 @@
 //! Sums of masks: loads the lines that each four output rows read, and adds them up.
 
 use super::finish::combine;
-use super::in_place::InPlaceMemory;
-use super::part::{Part, PartMemory};
+use super::part::{InPlaceMemory, Part, PartMemory};
 use crate::engine::cpu::rows::strip::Strip;
 use crate::engine::cpu::rows::sums::fused::{Lines, MOST_LINES, Next, ROWS, Taps, along_row, rows_of, sums};
 use crate::engine::cpu::simd::levels::Levels;

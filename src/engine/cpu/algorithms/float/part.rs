@@ -32,6 +32,29 @@ pub(super) struct FinishMemory {
     convolved: Vec<f32>,
 }
 
+/// Scratch memory for rows that are read and stored in place.
+#[derive(Default)]
+pub(super) struct InPlaceMemory {
+    /// The start values of sums.
+    pub(super) starts: Vec<f32>,
+    /// A row of the border's constant.
+    pub(super) outside: Vec<f32>,
+    /// The lines of a separable mask.
+    pub(super) ring: Vec<f32>,
+    /// Output rows that the strip does not have.
+    pub(super) spare: Vec<f32>,
+    pub(super) edges: EdgeMemory,
+}
+
+/// Scratch memory for pixels beside the middle.
+#[derive(Default)]
+pub(super) struct EdgeMemory {
+    /// The lines of a piece.
+    pub(super) lines: Vec<f32>,
+    /// A piece of a line, or a vector of each output row.
+    pub(super) sums: Vec<f32>,
+}
+
 /// A band of columns of a strip.
 pub(super) struct Part<'a> {
     pub(super) filter: &'a FloatFilter,
