@@ -30,24 +30,20 @@ use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, total};
 use crate::engine::cpu::simd::Vectors;
 use crate::engine::cpu::simd::scratch;
-use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidGrid, PyramidKernel};
+use crate::filter::{Border, ChannelStep, Convolve, Kernel, PyramidKernel};
 use crate::frame::{Layout, PixelFormat, Plane};
 use pairs::{PairMemory, PairedKernel, Pairs};
 use passes::{PassGeometry, Passes};
-use plain::{PlainMemory, PlainPasses};
+use plain::{PlainMemory, PlainPasses, PlainTaps};
 use rings::{RingMemory, Rings};
 
 /// One plane's part of a step with a pyramid.
 pub(in crate::engine::cpu) struct Pyramid {
     kernel: PyramidKernel,
-    /// For each of the six low pixels its weights for all D places after a low pixel, repeated to fill a
-    /// vector.
-    taps: [Vec<i32>; PyramidGrid::TAPS],
+    loops: Loops,
     vectors: Option<Vectors>,
     /// How samples are decimated with vectors.
     encoding: SampleEncoding,
-    /// The kernel for [`Pairs`]; `None`: for [`PlainPasses`].
-    paired: Option<PairedKernel>,
     format: PixelFormat,
     border: Border,
     /// The border above and below the plane.
@@ -55,6 +51,28 @@ pub(in crate::engine::cpu) struct Pyramid {
     channels: Vec<ChannelStep>,
     /// The constants of each channel; empty if none is convolved.
     convolved: Vec<Convolve>,
+}
+
+/// The passes after the vertical decimation, with their weights.
+enum Loops {
+    /// None: nothing is convolved.
+    Unfiltered,
+    /// [`Pairs`].
+    Pairs(PairedKernel),
+    /// [`PlainPasses`].
+    Plain(PlainTaps),
+}
+
+impl Loops {
+    fn new(part: &PlanePart<'_>, kernel: &PyramidKernel) -> Loops {
+        if part.channels().iter().all(|c| c.convolved().is_none()) {
+            return Loops::Unfiltered;
+        }
+        match PairedKernel::new(part, kernel) {
+            Some(kernel) => Loops::Pairs(kernel),
+            None => Loops::Plain(plain::taps(kernel)),
+        }
+    }
 }
 
 /// Scratch memory of a thread, for passes with memory `M` and low rows of `T`.
@@ -89,15 +107,10 @@ impl PlaneFilter for Pyramid {
             channels.iter().map(of).collect()
         });
         Some(Pyramid {
-            taps: std::array::from_fn(|tap| {
-                let period = 0..kernel.grid.step.max(plain::LANES);
-                let weights = period.map(|at| kernel.interpolate[at % kernel.grid.step][tap]);
-                weights.collect()
-            }),
+            loops: Loops::new(part, kernel),
             kernel: kernel.clone(),
             vectors: part.vectors,
             encoding: SampleEncoding::choose(part.format, 0, || None).0,
-            paired: PairedKernel::new(part, kernel),
             format: part.format,
             border: part.step.border,
             rows: RowBorder::new(part.step.border, part.format, channels, (1, false)),
@@ -111,7 +124,7 @@ impl PlaneFilter for Pyramid {
     }
 
     fn plan(&self, _: &Plane) -> AlgorithmPlan {
-        if self.convolved.is_empty() {
+        if matches!(self.loops, Loops::Unfiltered) {
             return AlgorithmPlan::UNFILTERED;
         }
         let (step, low) = (self.kernel.grid.step, self.kernel.low.weights.len());
@@ -127,20 +140,25 @@ impl PlaneFilter for Pyramid {
         strip: &mut Strip<'_>,
         scratch: &mut scratch::Scratch,
     ) {
-        let geometry = PassGeometry::new(self, &layout.planes()[strip.plane]);
+        let geometry = || PassGeometry::new(self, &layout.planes()[strip.plane]);
         let place = (picture, layout);
-        if let Some(kernel) = &self.paired {
-            let memory: &mut PyramidScratch<PairMemory, u32> = scratch.of();
-            let passes = Pairs::new(kernel, geometry, &mut memory.passes);
-            self.make(place, strip, passes, &mut memory.strip);
-        } else if self.kernel.is_wide() {
-            let memory: &mut PyramidScratch<PlainMemory<i64>, i32> = scratch.of();
-            let passes = PlainPasses::new(geometry, &mut memory.passes);
-            self.make(place, strip, passes, &mut memory.strip);
-        } else {
-            let memory: &mut PyramidScratch<PlainMemory<i32>, i32> = scratch.of();
-            let passes = PlainPasses::new(geometry, &mut memory.passes);
-            self.make(place, strip, passes, &mut memory.strip);
+        match &self.loops {
+            Loops::Unfiltered => self.leave(place, strip, scratch.of()),
+            Loops::Pairs(kernel) => {
+                let memory: &mut PyramidScratch<PairMemory, u32> = scratch.of();
+                let passes = Pairs::new(kernel, geometry(), &mut memory.passes);
+                self.make(place, strip, passes, &mut memory.strip);
+            }
+            Loops::Plain(taps) if self.kernel.is_wide() => {
+                let memory: &mut PyramidScratch<PlainMemory<i64>, i32> = scratch.of();
+                let passes = PlainPasses::new(taps, geometry(), &mut memory.passes);
+                self.make(place, strip, passes, &mut memory.strip);
+            }
+            Loops::Plain(taps) => {
+                let memory: &mut PyramidScratch<PlainMemory<i32>, i32> = scratch.of();
+                let passes = PlainPasses::new(taps, geometry(), &mut memory.passes);
+                self.make(place, strip, passes, &mut memory.strip);
+            }
         }
     }
 }
@@ -150,6 +168,15 @@ impl Pyramid {
     fn missing_in_sums(&self) -> i64 {
         let taken = self.vectors.map(|_| total(&self.kernel.rows.weights));
         taken.map_or(0, |weights| self.encoding.correction(weights))
+    }
+
+    /// Copies or fills the rows of a strip in which nothing is convolved.
+    fn leave(&self, (picture, layout): (Picture<'_>, &Layout), strip: &mut Strip<'_>, outside: &mut Vec<u8>) {
+        let (stride, row_bytes) = (layout.planes()[strip.plane].stride, layout.row_bytes(strip.plane));
+        let rows = PlaneRows::new(picture, strip, (&self.channels, &self.rows), outside);
+        for (y, out) in strip.bytes.chunks_mut(stride).take(strip.rows).enumerate() {
+            rows.fill_unconvolved_channels(y, &mut out[..row_bytes]);
+        }
     }
 
     /// Makes the rows of the strip.
@@ -163,12 +190,6 @@ impl Pyramid {
         let plane = layout.planes()[strip.plane];
         let row_bytes = layout.row_bytes(strip.plane);
         let rows = PlaneRows::new(picture, strip, (&self.channels, &self.rows), &mut memory.outside);
-        if self.convolved.is_empty() {
-            for (y, out) in strip.bytes.chunks_mut(plane.stride).take(strip.rows).enumerate() {
-                rows.fill_unconvolved_channels(y, &mut out[..row_bytes]);
-            }
-            return;
-        }
         let step = self.kernel.grid.step;
         let mut rings = Rings::new(self, (rows, strip.first_row), &plane, passes, &mut memory.rings);
         let mut row = 0;

@@ -1,7 +1,7 @@
 //! Interpolation: makes all columns of a low row (a wide row), and a row of the result from six wide rows.
 
-use super::LANES;
 use super::low_rows::filter;
+use super::{LANES, PlainTaps};
 use crate::engine::cpu::algorithms::pyramid::Pyramid;
 use crate::engine::cpu::algorithms::pyramid::passes::{PassGeometry, Slots};
 use crate::engine::cpu::rows::sums::integer::Sum;
@@ -15,6 +15,7 @@ const BLOCK: usize = 256;
 
 /// The loop that makes a wide row: the low filter along the column, then all columns.
 pub(super) struct MakeWideRow<'a, S> {
+    pub(super) taps: &'a PlainTaps,
     pub(super) geometry: &'a PassGeometry<'a>,
     /// The low rows, component by component.
     pub(super) low: &'a Slots<'a, i32>,
@@ -46,7 +47,7 @@ impl<S: Sum> Plain for MakeWideRow<'_, S> {
             for (block, pixels) in self.to.chunks_mut(LANES * channels).enumerate() {
                 let x = block * LANES;
                 let mut sums = [half; LANES];
-                for (tap, weights) in pyramid.taps.iter().enumerate() {
+                for (tap, weights) in self.taps.iter().enumerate() {
                     let weights = &weights[x % weights.len()..][..LANES];
                     let low = &self.repeated[x + tap * step..][..LANES];
                     for lane in 0..LANES {

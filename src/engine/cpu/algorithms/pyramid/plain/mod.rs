@@ -9,12 +9,24 @@ use crate::engine::cpu::rows::strip::OutputRows;
 use crate::engine::cpu::rows::sums::integer::Sum;
 use crate::engine::cpu::simd::run_plain;
 use crate::engine::cpu::simd::scratch::room;
-use crate::filter::PyramidGrid;
+use crate::filter::{PyramidGrid, PyramidKernel};
 use interpolate::{MakeRow, MakeWideRow};
 use low_rows::MakeLowRow;
 
-/// Columns that are made at a time, which divide a period of [`Pyramid::taps`](super::Pyramid).
-pub(super) const LANES: usize = 16;
+/// Columns that are made at a time, which divide a period of [`PlainTaps`].
+const LANES: usize = 16;
+
+/// For each of the six low pixels its weights for all D places after a low pixel, repeated to fill a vector.
+pub(super) type PlainTaps = [Vec<i32>; PyramidGrid::TAPS];
+
+/// The weights of interpolation.
+pub(super) fn taps(kernel: &PyramidKernel) -> PlainTaps {
+    let step = kernel.grid.step;
+    std::array::from_fn(|tap| {
+        let period = 0..step.max(LANES);
+        period.map(|at| kernel.interpolate[at % step][tap]).collect()
+    })
+}
 
 /// Scratch memory of a thread, for sums of type `S`.
 #[derive(Default)]
@@ -28,6 +40,7 @@ pub(super) struct PlainMemory<S> {
 
 /// The passes of a strip, with sums of type `S`.
 pub(super) struct PlainPasses<'a, S> {
+    taps: &'a PlainTaps,
     geometry: PassGeometry<'a>,
     /// Low pixels of a row.
     columns: usize,
@@ -39,11 +52,16 @@ pub(super) struct PlainPasses<'a, S> {
 }
 
 impl<'a, S: Sum> PlainPasses<'a, S> {
-    pub(super) fn new(geometry: PassGeometry<'a>, memory: &'a mut PlainMemory<S>) -> PlainPasses<'a, S> {
+    pub(super) fn new(
+        taps: &'a PlainTaps,
+        geometry: PassGeometry<'a>,
+        memory: &'a mut PlainMemory<S>,
+    ) -> PlainPasses<'a, S> {
         let (grid, width) = (geometry.pyramid.kernel.grid, geometry.width);
         let columns = grid.low_pixels(width);
         let [extended, decimated, filtered, repeated] = &mut memory.lines;
         PlainPasses {
+            taps,
             columns,
             extended: room(extended, geometry.span.pixels),
             decimated: room(decimated, grid.decimated(width)),
@@ -76,6 +94,7 @@ impl<S: Sum> Passes for PlainPasses<'_, S> {
 
     fn make_wide_row(&mut self, low: &Slots<'_, i32>, to: &mut [i32]) {
         let make = MakeWideRow {
+            taps: self.taps,
             geometry: &self.geometry,
             low,
             filtered: &mut *self.filtered,
