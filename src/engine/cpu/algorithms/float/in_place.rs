@@ -17,7 +17,7 @@ use super::part::{EdgeMemory, InPlaceMemory, Part};
 use crate::engine::cpu::rows::border::span::Span;
 use crate::engine::cpu::rows::strip::{OutputRows, Strip};
 use crate::engine::cpu::rows::sums::fused::{
-    Lines, MOST_LINES, Next, ROWS, Taps, along_picture_row, along_row, sums,
+    End, Lines, MOST_LINES, Next, ROWS, Taps, along_picture_row, along_row, sums,
 };
 use crate::engine::cpu::simd::float::Samples;
 use crate::engine::cpu::simd::levels::Levels;
@@ -308,9 +308,7 @@ impl InPlace<'_> {
             from,
             pixel_stride,
         };
-        sums(s, taps, lines, (&self.starts[..whole], next), body, |sum| {
-            s.quiet(sum)
-        });
+        sums(s, taps, lines, (&self.starts[..whole], next), body, Quiet);
         if whole == samples.len() {
             return;
         }
@@ -327,11 +325,22 @@ impl InPlace<'_> {
             lines,
             starts,
             last.each_mut().map(|row| &mut **row),
-            |sum| s.quiet(sum),
+            Quiet,
         );
         for (to, from) in rests.into_iter().zip(last) {
             to.copy_from_slice(&from[..to.len()]);
         }
+    }
+}
+
+/// Every NaN becomes the quiet NaN.
+#[derive(Clone, Copy)]
+struct Quiet;
+
+impl<S: Samples> End<S> for Quiet {
+    #[inline(always)]
+    fn of(self, s: S, sum: S::V) -> S::V {
+        s.quiet(sum)
     }
 }
 

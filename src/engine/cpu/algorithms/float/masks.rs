@@ -3,7 +3,9 @@
 use super::finish::combine;
 use super::part::{InPlaceMemory, Part, PartMemory};
 use crate::engine::cpu::rows::strip::Strip;
-use crate::engine::cpu::rows::sums::fused::{Lines, MOST_LINES, Next, ROWS, Taps, along_row, rows_of, sums};
+use crate::engine::cpu::rows::sums::fused::{
+    Lines, MOST_LINES, Next, ROWS, Taps, Unchanged, along_row, rows_of, sums,
+};
 use crate::engine::cpu::simd::levels::Levels;
 use crate::engine::cpu::simd::scratch::{aligned, room, spread};
 use crate::filter::FloatCombining;
@@ -161,7 +163,7 @@ impl Part<'_> {
             let first = (strip.plane, self.first_row + k + ROWS + kernel.size.1 / 2);
             let mut next = Next::of(self.reader.picture, first, (later, stride), &self.band);
             for (taps, sums_of) in kernel.masks.iter().zip(all_sums.chunks_exact_mut(ROWS * len)) {
-                sums(s, taps, read, (starts, next), rows_of(sums_of), |sum| sum);
+                sums(s, taps, read, (starts, next), rows_of(sums_of), Unchanged);
                 next.rows = [&[]; 2 * ROWS];
             }
             if let Some(combining) = kernel.combining {

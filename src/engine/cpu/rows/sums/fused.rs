@@ -178,6 +178,23 @@ pub(in crate::engine::cpu) fn rows_of<N>(memory: &mut [N]) -> [&mut [N]; ROWS] {
     std::array::from_fn(|_| rows.next().unwrap_or_default())
 }
 
+/// What is done to sums before they are stored. It is no closure: that might be compiled without the
+/// instructions of the set, and called (scripts/check-inlined).
+pub(in crate::engine::cpu) trait End<S: Sums>: Copy {
+    fn of(self, s: S, sum: S::V) -> S::V;
+}
+
+/// Sums are stored as they are.
+#[derive(Clone, Copy)]
+pub(in crate::engine::cpu) struct Unchanged;
+
+impl<S: Sums> End<S> for Unchanged {
+    #[inline(always)]
+    fn of(self, _: S, sum: S::V) -> S::V {
+        sum
+    }
+}
+
 /// Stores the sums of [`ROWS`] output rows. Each row has as many sums as `starts` has start values, a
 /// multiple of a vector. `end` converts sums before they are stored.
 #[inline(always)]
@@ -187,7 +204,7 @@ pub(in crate::engine::cpu) fn sums<S: Sums>(
     lines: Lines<'_, S::Number>,
     (starts, next): (&[S::Number], Next<'_>),
     to: [&mut [S::Number]; ROWS],
-    end: impl Fn(S::V) -> S::V,
+    end: impl End<S>,
 ) {
     // For masks of one and of three columns the number of taps is a constant of the loop.
     match taps.width {
@@ -209,11 +226,11 @@ pub(in crate::engine::cpu) fn exact_sums<S: Exact>(
     if taps.folds {
         // A folded mask of three columns has two taps per line.
         match taps.width {
-            2 => all_tiles::<S, 2, true>(s, taps, lines, (starts, next), to, |sum| sum),
-            _ => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to, |sum| sum),
+            2 => all_tiles::<S, 2, true>(s, taps, lines, (starts, next), to, Unchanged),
+            _ => all_tiles::<S, 0, true>(s, taps, lines, (starts, next), to, Unchanged),
         }
     } else {
-        sums(s, taps, lines, (starts, next), to, |sum| sum);
+        sums(s, taps, lines, (starts, next), to, Unchanged);
     }
 }
 
@@ -225,14 +242,14 @@ fn all_tiles<S: Sums, const W: usize, const FOLDS: bool>(
     lines: Lines<'_, S::Number>,
     (starts, next): (&[S::Number], Next<'_>),
     mut to: [&mut [S::Number]; ROWS],
-    end: impl Fn(S::V) -> S::V,
+    end: impl End<S>,
 ) {
     let at = if const { S::REGISTERS < 32 } {
-        tiles::<S, W, 2, FOLDS>(s, taps, lines, (starts, next), (&mut to, 0), &end)
+        tiles::<S, W, 2, FOLDS>(s, taps, lines, (starts, next), (&mut to, 0), end)
     } else {
-        tiles::<S, W, 4, FOLDS>(s, taps, lines, (starts, next), (&mut to, 0), &end)
+        tiles::<S, W, 4, FOLDS>(s, taps, lines, (starts, next), (&mut to, 0), end)
     };
-    tiles::<S, W, 1, FOLDS>(s, taps, lines, (starts, next), (&mut to, at), &end);
+    tiles::<S, W, 1, FOLDS>(s, taps, lines, (starts, next), (&mut to, at), end);
 }
 
 /// Makes the whole tiles of `V` vectors from sum `from` on. Returns the index of the first sum that is left.
@@ -243,7 +260,7 @@ fn tiles<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
     lines: Lines<'_, S::Number>,
     (starts, next): (&[S::Number], Next<'_>),
     (to, from): (&mut [&mut [S::Number]; ROWS], usize),
-    end: &impl Fn(S::V) -> S::V,
+    end: impl End<S>,
 ) -> usize {
     let mut at = from;
     while at + V * S::LANES <= starts.len() {
@@ -251,7 +268,7 @@ fn tiles<S: Sums, const W: usize, const V: usize, const FOLDS: bool>(
         let sums = tile::<S, W, V, FOLDS>(s, taps, lines, &starts[at..], at);
         for r in 0..ROWS {
             for v in 0..V {
-                s.store(end(sums[r][v]), &mut to[r][at + v * S::LANES..]);
+                s.store(end.of(s, sums[r][v]), &mut to[r][at + v * S::LANES..]);
             }
         }
         at += V * S::LANES;
