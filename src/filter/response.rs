@@ -118,7 +118,7 @@ impl Scale {
         }
     }
 
-    /// The part above the fraction bar.
+    /// The part above the fraction bar, from 1 to 1000 times [`Scale::MAX_DENOMINATOR`].
     pub fn numerator(self) -> u32 {
         self.numerator
     }

@@ -85,7 +85,7 @@ impl Turn {
         Turn::of_blocks(&metadata.side_data).or_else(|| Turn::from_exif(metadata.orientation?))
     }
 
-    /// The turn as FFmpeg's display matrix.
+    /// The turn as FFmpeg's display matrix: nine integers of 32 bits in this machine's order of bytes.
     pub fn to_matrix(self) -> Vec<u8> {
         let scaled = |v: i8| i32::from(v) << 16;
         let (a, b, c, d) = (scaled(self.a), scaled(self.b), scaled(self.c), scaled(self.d));

@@ -14,7 +14,7 @@ pub struct Rational {
 const ROUNDING: f64 = 3e-5;
 
 impl Rational {
-    /// The fraction's value.
+    /// The numerator over the denominator.
     pub fn to_f64(self) -> f64 {
         f64::from(self.num) / f64::from(self.den)
     }

@@ -38,7 +38,7 @@ pub enum Range {
 }
 
 impl Range {
-    /// True if the parameter may be `value`.
+    /// True if the parameter may be `value`, in the unit that [`Parameter::about`] names.
     pub fn holds(self, value: f64) -> bool {
         match self {
             Range::Side(least) => {

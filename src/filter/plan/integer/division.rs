@@ -20,7 +20,7 @@ pub struct Division {
 }
 
 impl Division {
-    /// The largest sum that is divided by a multiplication.
+    /// 2^31 - 1: at most this is a divisor, and a sum that is divided by a multiplication.
     pub const LARGEST: i64 = i32::MAX as i64;
 
     /// Division by 2^shift; the shift is below 63.
@@ -48,7 +48,7 @@ impl Division {
         })
     }
 
-    /// What is divided by.
+    /// What is divided by: from 1 to [`Division::LARGEST`], or a power of two below 2^63.
     pub fn divisor(self) -> i64 {
         self.divisor
     }

@@ -65,7 +65,7 @@ pub struct Quantised {
 }
 
 impl Quantised {
-    /// The sum of the integers.
+    /// The sum of the weights as integers, over 2^shift; at most 2^52 in magnitude.
     pub fn sum(&self) -> i64 {
         self.weights.iter().map(|&q| i64::from(q)).sum()
     }
