@@ -2,12 +2,15 @@
 """Times framepipe's CPU engine beside OpenCV on floating-point pictures: one machine, one run, turn by turn.
 
     scripts/peers/float.py [--rounds 7] [--formats grayf32,rgbf32] [--threads 1,2] [--sizes 3,5,7,...]
-        [--kinds direct,separable] [--program FILE] [--simd avx2]
+        [--kinds direct,separable] [--turns cold,warm] [--cache-mib 32] [--program FILE] [--simd avx2]
 
 `direct` is a mask without symmetry and of full rank, by OpenCV's filter2D, which takes a Fourier transform
 of large ones. `separable` is a Gaussian, by the faster of OpenCV's GaussianBlur and sepFilter2D. With two
 threads it is the better of two threads in one frame and two frames at once for OpenCV, two frames at once for
 framepipe.
+
+Cold pictures take turns and are together four times the last-level cache; a warm one is the same each time,
+as scripts/peers/cpu.py says.
 
 Results are compared first, away from the edges; the largest difference is printed in millionths of white.
 Times are milliseconds a frame, medians over the rounds; a ratio is the median over the rounds of peer /
@@ -28,6 +31,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cv2
 import numpy as np
+from cpu import PICTURES, TIMES, last_level_cache
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 WIDTH, HEIGHT = 1920, 1080
@@ -47,11 +51,15 @@ def built():
 
 
 class Task:
-    """One mask on one format with some threads."""
+    """One mask on one format with some threads, cold for a cache of so many bytes, or warm if that is 0."""
 
-    def __init__(self, kind, size, form, threads):
+    def __init__(self, kind, size, form, threads, cache=0):
         self.kind, self.size, self.form, self.threads = kind, size, form, threads
+        self.cache = cache
         self.channels = 1 if form.startswith("gray") else 3
+        # Pairs of a picture and a result.
+        warm = 1 if threads == 1 else PICTURES
+        self.pictures = max(warm, -(-TIMES * cache // (2 * 4 * WIDTH * HEIGHT * self.channels)))
         self.sigma = 0.3 * ((size - 1) * 0.5 - 1) + 0.8
         k = np.arange(size)
         self.weights = 1 + (7 * k[:, None] + 5 * k[None, :] + k[:, None] * k[None, :] * 3) % 11
@@ -74,33 +82,45 @@ class Framepipe:
         for channels, pixels in pictures.items():
             (self.path / f"in{channels}").write_bytes(pixels.tobytes())
 
-    def ask(self, task, frames, more):
+    def ask(self, task, frames, cache, more=""):
         half = task.form.endswith("16")
         given = "" if half else f"\tinput={self.path}/in{task.channels}"
+        turns = f"cold\tcache={cache >> 20}" if cache else "warm"
         job = (
             f"filter={task.filter()}\tformat={task.form}\tsize={WIDTH}x{HEIGHT}\tthreads={task.threads}"
-            f"\tframes={frames}\talgorithm={task.kind}\tsimd={self.simd}\tturns=warm{given}{more}\n"
+            f"\tframes={frames}\talgorithm={task.kind}\tsimd={self.simd}\tturns={turns}{given}{more}\n"
         )
         self.process.stdin.write(job)
         self.process.stdin.flush()
         answer = json.loads(self.process.stdout.readline())
         if "error" in answer:
             sys.exit(f"framepipe: {answer['error']}")
-        return answer["warm"]["median"]
+        return answer["cold" if cache else "warm"]["median"]
 
     def result(self, task):
         output = self.path / "out"
-        self.ask(task, 1, f"\toutput={output}")
+        self.ask(task, 1, 0, f"\toutput={output}")
         return np.frombuffer(output.read_bytes(), np.float32).reshape(HEIGHT, WIDTH, task.channels)
 
     def time(self, task):
-        return self.ask(task, 5 if task.threads == 1 else FRAMES, "")
+        return self.ask(task, 5 if task.threads == 1 else FRAMES, task.cache)
 
 
 class OpenCV:
     def __init__(self, pictures):
-        self.pairs = {c: [(p.copy(), np.zeros_like(p)) for _ in range(3)] for c, p in pictures.items()}
+        self.pictures = pictures
+        self.pairs = {channels: [] for channels in pictures}
+        self.turn = 0
         self.two = ThreadPoolExecutor(2)
+
+    def one(self, task, way, turn=None):
+        """Filters the next picture, or that of a turn."""
+        if turn is None:
+            turn = self.turn = self.turn + 1
+        pairs, picture = self.pairs[task.channels], self.pictures[task.channels]
+        while len(pairs) < task.pictures:
+            pairs.append((picture.copy(), np.zeros_like(picture)))
+        return way(*pairs[turn % task.pictures])
 
     @staticmethod
     def ways(task):
@@ -115,26 +135,26 @@ class OpenCV:
         ]
 
     def result(self, task):
-        pixels, to = self.pairs[task.channels][0]
-        return self.ways(task)[0](pixels, to).reshape(HEIGHT, WIDTH, task.channels).copy()
+        return self.one(task, self.ways(task)[0]).reshape(HEIGHT, WIDTH, task.channels).copy()
 
     def time(self, task):
         return min(self.of_way(task, way) for way in self.ways(task)) * 1e3
 
     def of_way(self, task, way):
-        pairs = self.pairs[task.channels]
         cv2.setNumThreads(task.threads)
-        way(*pairs[0])
+        self.one(task, way)
         times = []
         for _ in range(5):
             start = time.perf_counter()
-            way(*pairs[0])
+            self.one(task, way)
             times.append(time.perf_counter() - start)
         best = statistics.median(times)
         if task.threads == 2:
             cv2.setNumThreads(1)
+            turns = range(self.turn + 1, self.turn + 1 + FRAMES)
+            self.turn = turns[-1]
             start = time.perf_counter()
-            list(self.two.map(lambda turn: way(*pairs[turn % len(pairs)]), range(FRAMES)))
+            list(self.two.map(lambda turn: self.one(task, way, turn), turns))
             best = min(best, (time.perf_counter() - start) / FRAMES)
         return best
 
@@ -150,7 +170,7 @@ def compare(ours, theirs, task, rounds):
         other.append(theirs.time(task))
     ratio = statistics.median(t / o for t, o in zip(other, own))
     print(
-        f"{task.kind:10}{task.form:9} K {task.size:<3} {task.threads} thr"
+        f"{task.kind:10}{task.form:9} K {task.size:<3} {task.threads} thr {'cold' if task.cache else 'warm'}"
         f"  framepipe {statistics.median(own):8.3f}  opencv {statistics.median(other):8.3f}"
         f"  {ratio:5.2f}x  ({off:.2f})",
         flush=True,
@@ -166,6 +186,8 @@ def main():
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--sizes", default="3,5,7,9,11,13,15,25")
     parser.add_argument("--kinds", default="direct,separable")
+    parser.add_argument("--turns", default="cold,warm")
+    parser.add_argument("--cache-mib", type=int, default=last_level_cache() >> 20)
     parser.add_argument("--program", type=pathlib.Path)
     parser.add_argument("--simd", default="auto")
     options = parser.parse_args()
@@ -181,7 +203,9 @@ def main():
         for form in options.formats.split(","):
             for threads in map(int, options.threads.split(",")):
                 for size in map(int, options.sizes.split(",")):
-                    compare(ours, theirs, Task(kind, size, form, threads), options.rounds)
+                    for turns in options.turns.split(","):
+                        cache = options.cache_mib << 20 if turns == "cold" else 0
+                        compare(ours, theirs, Task(kind, size, form, threads, cache), options.rounds)
 
 
 if __name__ == "__main__":
