@@ -511,56 +511,18 @@ def compare(options, tasks, folder):
     if len(is_float) > 1:
         sys.exit("floating-point formats are timed in a run of their own")
     ours = FloatBench(program) if True in is_float else Framepipe(program, folder)
-    Npp.build(folder)
-    peers, missing = [], []
-    if Npp.process:
-        functions = ["filter32f", "filter8u", "gauss", "filter of float", "gauss of float"]
-        peers += [Npp(function, folder) for function in functions]
-    else:
-        missing.append(f"NPP: {Npp.why_not}")
-    if torch and torch.cuda.is_available():
-        # What is compared is 32-bit arithmetic.
-        torch.backends.cudnn.allow_tf32 = False
-        torch.backends.cudnn.benchmark = True
-        peers += [Torch("float32"), Torch("float16")]
-    else:
-        missing.append("PyTorch: cannot be imported, or sees no card")
-    if ndimage:
-        peers.append(CuPy())
-    else:
-        missing.append("CuPy: cannot be imported")
-
+    peers, missing = peers_here(folder)
     first, ceilings, facts = ours.times(tasks)
     random = np.random.default_rng()
-    rows, pictures, drift = [], {}, []
+    rows, pictures = [], {}
     for task in tasks:
         shape = (task.height, task.width, task.channels)
         if shape not in pictures:
             pictures[shape] = picture_of(task, random)
-        picture = pictures[shape]
-        expected = in_corner(task, picture) if task.is_float else ours.result(task, picture)
-        row = {
-            "kind": task.kind,
-            "taps": task.taps,
-            "format": task.form,
-            "width": task.width,
-            "height": task.height,
-            "peers": {},
-        }
-        for peer in peers:
-            if not peer.supports(task):
-                continue
-            try:
-                row["peers"][peer.name] = peer.measure(task, pictures[shape], expected, options.seconds)
-            except Exception as error:  # reported, and the others go on
-                row["peers"][peer.name] = {
-                    "error": str(error).splitlines()[0] if str(error) else type(error).__name__
-                }
-        rows.append(row)
+        rows.append(row_of(task, pictures[shape], ours, peers, options.seconds))
         # A run that is broken off has reported what it found.
-        found = ", ".join(
-            f"{name} {answer.get('median', answer.get('error'))}" for name, answer in row["peers"].items()
-        )
+        answers = rows[-1]["peers"].items()
+        found = ", ".join(f"{name} {a.get('median', a.get('error'))}" for name, a in answers)
         print(
             f"gpu.py: {len(rows)} of {len(tasks)}, "
             f"{task.kind} K {task.taps} {task.form} {task.size}: {found}",
@@ -571,21 +533,7 @@ def compare(options, tasks, folder):
             torch.cuda.empty_cache()
         if cupy:
             cupy.get_default_memory_pool().free_all_blocks()
-    second, _, _ = ours.times(tasks)
-    for task, row in zip(tasks, rows):
-        a, b = (found[task.key()]["milliseconds"]["median"] for found in (first, second))
-        cell = second[task.key()]
-        row["framepipe"] = {
-            "median": (a + b) / 2,
-            "before": a,
-            "after": b,
-            "share_of_copy": cell["share_of_copy"],
-            "algorithm": cell["algorithm"],
-        }
-        drift.append(max(a, b) / min(a, b) - 1)
-        for answer in row["peers"].values():
-            if "median" in answer and answer["off"] <= 1:
-                answer["ratio"] = answer["median"] / row["framepipe"]["median"]
+    drift = add_ours(rows, tasks, first, ours.times(tasks)[0])
     date = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     versions = dict(facts["versions"])
     versions["torch"] = torch.__version__ if torch else None
@@ -614,6 +562,72 @@ def compare(options, tasks, folder):
             "rows": rows,
         }
         options.json.write_text(json.dumps(result, indent=2) + "\n")
+
+
+def peers_here(folder):
+    """The peers that this machine has, and why the others are left out."""
+    Npp.build(folder)
+    peers, missing = [], []
+    if Npp.process:
+        functions = ["filter32f", "filter8u", "gauss", "filter of float", "gauss of float"]
+        peers += [Npp(function, folder) for function in functions]
+    else:
+        missing.append(f"NPP: {Npp.why_not}")
+    if torch and torch.cuda.is_available():
+        # What is compared is 32-bit arithmetic.
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True
+        peers += [Torch("float32"), Torch("float16")]
+    else:
+        missing.append("PyTorch: cannot be imported, or sees no card")
+    if ndimage:
+        peers.append(CuPy())
+    else:
+        missing.append("CuPy: cannot be imported")
+    return peers, missing
+
+
+def row_of(task, picture, ours, peers, seconds):
+    """What the peers take for a task, with their results beside ours."""
+    expected = in_corner(task, picture) if task.is_float else ours.result(task, picture)
+    row = {
+        "kind": task.kind,
+        "taps": task.taps,
+        "format": task.form,
+        "width": task.width,
+        "height": task.height,
+        "peers": {},
+    }
+    for peer in peers:
+        if not peer.supports(task):
+            continue
+        try:
+            row["peers"][peer.name] = peer.measure(task, picture, expected, seconds)
+        except Exception as error:  # reported, and the others go on
+            row["peers"][peer.name] = {
+                "error": str(error).splitlines()[0] if str(error) else type(error).__name__
+            }
+    return row
+
+
+def add_ours(rows, tasks, first, second):
+    """Adds framepipe's times, before and after the peers', and the ratios; gives how far they are apart."""
+    drift = []
+    for task, row in zip(tasks, rows):
+        a, b = (found[task.key()]["milliseconds"]["median"] for found in (first, second))
+        cell = second[task.key()]
+        row["framepipe"] = {
+            "median": (a + b) / 2,
+            "before": a,
+            "after": b,
+            "share_of_copy": cell["share_of_copy"],
+            "algorithm": cell["algorithm"],
+        }
+        drift.append(max(a, b) / min(a, b) - 1)
+        for answer in row["peers"].values():
+            if "median" in answer and answer["off"] <= 1:
+                answer["ratio"] = answer["median"] / row["framepipe"]["median"]
+    return drift
 
 
 def show(row):

@@ -65,64 +65,54 @@ struct Block {
     ~Block() { cudaFree(at); }
 };
 
-static std::string run(Job job) {
-    const int width = std::stoi(job.at("width")), height = std::stoi(job.at("height"));
-    const int channels = std::stoi(job.at("channels")), taps = std::stoi(job.at("taps"));
-    const double seconds = std::stod(job.at("seconds"));
-    const std::string function = job.at("function");
-    const bool is_float = function == "filter of float" || function == "gauss of float";
-    const size_t row = size_t(width) * channels * (is_float ? sizeof(float) : 1);
-    // Rows lie as framepipe's do: aligned to 64 bytes.
-    const size_t pitch = (row + 63) / 64 * 64, bytes = pitch * height;
-
-    cudaDeviceProp facts;
-    check(cudaGetDeviceProperties(&facts, 0), "asking for the device's properties");
-    const size_t wanted = 4 * size_t(facts.l2CacheSize) / (2 * bytes) + 1;
-    const size_t turns = std::clamp<size_t>(wanted, 3, 2048);
-
-    std::vector<char> picture = read(job.at("input")), weights = read(job.at("weights"));
-    if (picture.size() != row * height) throw std::runtime_error("the picture has another size");
-    if (job.at("reverse") == "1") {
-        // Four bytes a weight, whatever they are.
-        auto *begin = reinterpret_cast<int *>(weights.data());
-        std::reverse(begin, begin + weights.size() / 4);
-    }
-    Block mask(weights.size());
-    check(cudaMemcpy(mask.at, weights.data(), weights.size(), cudaMemcpyHostToDevice),
-          "uploading the weights");
+// Pictures and results that take turns: together four times the level-2 cache.
+struct Pictures {
     std::vector<Block> from, to;
-    std::mt19937 random(std::random_device{}());
-    std::vector<unsigned> noise((bytes + 3) / 4);
-    for (size_t turn = 0; turn < turns; ++turn) {
-        from.emplace_back(bytes);
-        to.emplace_back(bytes);
-        // The first picture is the one whose result is looked at.
-        if (turn == 0) {
-            check(cudaMemcpy2D(from[0].at, pitch, picture.data(), row, row, height, cudaMemcpyHostToDevice),
-                  "uploading");
-        } else {
-            for (auto &word : noise) {
-                word = random();
-                // From 1 to 2.
-                if (is_float) word = 0x3f800000 | word >> 9;
-            }
-            check(cudaMemcpy(from[turn].at, noise.data(), bytes, cudaMemcpyHostToDevice), "uploading");
-        }
-        check(cudaMemset(to[turn].at, 0xA5, bytes), "spoiling old results");
-    }
 
-    cudaStream_t stream;
-    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
-    const NppStreamContext ctx = context(stream);
-    const NppiSize size = {width, height}, side = {taps, taps};
-    const NppiPoint none = {0, 0}, anchor = {taps / 2, taps / 2};
-    const int step = int(pitch);
-    const Npp32s divisor = std::stoi(job.at("divisor"));
-    const auto *real = reinterpret_cast<const Npp32f *>(mask.at);
-    const auto *whole = reinterpret_cast<const Npp32s *>(mask.at);
-    auto frame = [&](size_t turn) {
-        const Npp8u *source = from[turn].at;
-        Npp8u *result = to[turn].at;
+    // `first` is the one whose result is looked at; the others are noise.
+    Pictures(const std::vector<char> &first, size_t row, size_t pitch, size_t height, bool is_float)
+    {
+        const size_t bytes = pitch * height;
+        cudaDeviceProp facts;
+        check(cudaGetDeviceProperties(&facts, 0), "asking for the device's properties");
+        const size_t wanted = 4 * size_t(facts.l2CacheSize) / (2 * bytes) + 1;
+        const size_t turns = std::clamp<size_t>(wanted, 3, 2048);
+        std::mt19937 random(std::random_device{}());
+        std::vector<unsigned> noise((bytes + 3) / 4);
+        for (size_t turn = 0; turn < turns; ++turn) {
+            from.emplace_back(bytes);
+            to.emplace_back(bytes);
+            if (turn == 0) {
+                check(cudaMemcpy2D(from[0].at, pitch, first.data(), row, row, height, cudaMemcpyHostToDevice),
+                      "uploading");
+            } else {
+                for (auto &word : noise) {
+                    word = random();
+                    // From 1 to 2.
+                    if (is_float) word = 0x3f800000 | word >> 9;
+                }
+                check(cudaMemcpy(from[turn].at, noise.data(), bytes, cudaMemcpyHostToDevice), "uploading");
+            }
+            check(cudaMemset(to[turn].at, 0xA5, bytes), "spoiling old results");
+        }
+    }
+};
+
+// One of NPP's filters, enqueued on a stream.
+struct Filter {
+    std::string function;
+    int channels, taps, step;
+    NppiSize size;
+    Npp32s divisor;
+    const Npp8u *mask;
+    NppStreamContext ctx;
+
+    void operator()(const Npp8u *source, Npp8u *result) const
+    {
+        const NppiSize side = {taps, taps};
+        const NppiPoint none = {0, 0}, anchor = {taps / 2, taps / 2};
+        const auto *real = reinterpret_cast<const Npp32f *>(mask);
+        const auto *whole = reinterpret_cast<const Npp32s *>(mask);
         NppStatus status;
         if (function == "filter32f")
             status = (channels == 1 ? nppiFilterBorder32f_8u_C1R_Ctx : nppiFilterBorder32f_8u_C3R_Ctx)(
@@ -146,18 +136,28 @@ static std::string run(Job job) {
                                     : nppiFilterGaussAdvancedBorder_8u_C3R_Ctx)(
                 source, step, size, none, result, step, size, taps, real, NPP_BORDER_REPLICATE, ctx);
         if (status != NPP_SUCCESS) throw std::runtime_error("NPP answers " + std::to_string(status));
-    };
-    for (size_t turn = 0; turn < turns; ++turn) frame(turn);
-    check(cudaStreamSynchronize(stream), "running the filter");
-    std::vector<char> made(row * height);
-    check(cudaMemcpy2D(made.data(), row, to[0].at, pitch, row, height, cudaMemcpyDeviceToHost),
-          "downloading");
-    std::ofstream(job.at("output"), std::ios::binary).write(made.data(), made.size());
+    }
+};
 
-    // One graph of all turns, or the calls themselves where NPP cannot be captured.
-    size_t passes = 1;
+// Times turns of a filter: one graph of them all, or the calls themselves where NPP cannot be captured.
+struct Timer {
+    cudaStream_t stream;
+    std::function<void(size_t)> frame;
+    size_t turns, passes = 1;
     cudaGraphExec_t exec = nullptr;
-    auto capture = [&] {
+
+    Timer(cudaStream_t stream, std::function<void(size_t)> frame, size_t turns)
+        : stream(stream), frame(std::move(frame)), turns(turns)
+    {
+    }
+    Timer(const Timer &) = delete;
+    ~Timer()
+    {
+        if (exec) cudaGraphExecDestroy(exec);
+    }
+
+    void capture()
+    {
         cudaGraph_t graph = nullptr;
         if (exec) cudaGraphExecDestroy(exec);
         exec = nullptr;
@@ -172,12 +172,17 @@ static std::string run(Job job) {
         if (!(whole_pass && ended && cudaGraphInstantiate(&exec, graph, 0) == cudaSuccess)) exec = nullptr;
         if (graph) cudaGraphDestroy(graph);
         cudaGetLastError();
-    };
-    auto once = [&] {
+    }
+
+    void once()
+    {
         if (exec) return check(cudaGraphLaunch(exec, stream), "launching the graph");
         for (size_t index = 0; index < passes * turns; ++index) frame(index % turns);
-    };
-    auto timed = [&](int rounds) {
+    }
+
+    // Milliseconds of each round.
+    std::vector<double> timed(int rounds)
+    {
         std::vector<cudaEvent_t> marks(rounds + 1);
         for (auto &mark : marks) check(cudaEventCreate(&mark), "making an event");
         check(cudaEventRecord(marks[0], stream), "recording an event");
@@ -194,27 +199,74 @@ static std::string run(Job job) {
         }
         for (auto &mark : marks) cudaEventDestroy(mark);
         return times;
-    };
-    capture();
-    once();
-    double length = timed(1)[0];
-    passes =
-        std::clamp<size_t>(size_t(2.0 / std::max(length, 1e-4)) + 1, 1, std::max<size_t>(8192 / turns, 1));
-    if (passes > 1) {
+    }
+
+    // Milliseconds of a frame, in order, of rounds of two milliseconds at least that take some `seconds`.
+    std::vector<double> frames(double seconds)
+    {
         capture();
         once();
-        length = timed(1)[0];
+        double length = timed(1)[0];
+        passes = std::clamp<size_t>(size_t(2.0 / std::max(length, 1e-4)) + 1, 1,
+                                    std::max<size_t>(8192 / turns, 1));
+        if (passes > 1) {
+            capture();
+            once();
+            length = timed(1)[0];
+        }
+        timed(std::clamp(int(30.0 / length), 1, 1000));
+        std::vector<double> times = timed(std::clamp(int(seconds * 1e3 / length), 9, 300));
+        for (auto &time : times) time /= double(passes * turns);
+        std::sort(times.begin(), times.end());
+        return times;
     }
-    timed(std::clamp(int(30.0 / length), 1, 1000));
-    std::vector<double> times = timed(std::clamp(int(seconds * 1e3 / length), 9, 300));
-    for (auto &time : times) time /= double(passes * turns);
-    std::sort(times.begin(), times.end());
+};
+
+static std::string run(Job job) {
+    const int width = std::stoi(job.at("width")), height = std::stoi(job.at("height"));
+    const int channels = std::stoi(job.at("channels")), taps = std::stoi(job.at("taps"));
+    const std::string function = job.at("function");
+    const bool is_float = function == "filter of float" || function == "gauss of float";
+    const size_t row = size_t(width) * channels * (is_float ? sizeof(float) : 1);
+    // Rows lie as framepipe's do: aligned to 64 bytes.
+    const size_t pitch = (row + 63) / 64 * 64;
+
+    std::vector<char> picture = read(job.at("input")), weights = read(job.at("weights"));
+    if (picture.size() != row * height) throw std::runtime_error("the picture has another size");
+    if (job.at("reverse") == "1") {
+        // Four bytes a weight, whatever they are.
+        auto *begin = reinterpret_cast<int *>(weights.data());
+        std::reverse(begin, begin + weights.size() / 4);
+    }
+    Block mask(weights.size());
+    check(cudaMemcpy(mask.at, weights.data(), weights.size(), cudaMemcpyHostToDevice),
+          "uploading the weights");
+    const Pictures pictures(picture, row, pitch, height, is_float);
+    const size_t turns = pictures.from.size();
+
+    cudaStream_t stream;
+    check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "making a stream");
+    const Npp32s divisor = std::stoi(job.at("divisor"));
+    const Filter filter = {function, channels, taps, int(pitch), {width, height},
+                           divisor,  mask.at,  context(stream)};
+    auto frame = [&](size_t turn) { filter(pictures.from[turn].at, pictures.to[turn].at); };
+    for (size_t turn = 0; turn < turns; ++turn) frame(turn);
+    check(cudaStreamSynchronize(stream), "running the filter");
+    std::vector<char> made(row * height);
+    check(cudaMemcpy2D(made.data(), row, pictures.to[0].at, pitch, row, height, cudaMemcpyDeviceToHost),
+          "downloading");
+    std::ofstream(job.at("output"), std::ios::binary).write(made.data(), made.size());
+
     std::ostringstream answer;
-    answer << "{\"median\": " << times[times.size() / 2] << ", \"min\": " << times.front()
-           << ", \"p90\": " << times[(times.size() * 9 + 9) / 10 - 1] << ", \"count\": " << times.size()
-           << ", \"frames_in_turn\": " << turns << ", \"timed_by\": \"" << (exec ? "graph" : "events")
-           << "\"}";
-    if (exec) cudaGraphExecDestroy(exec);
+    {
+        Timer timer(stream, frame, turns);
+        const std::vector<double> times = timer.frames(std::stod(job.at("seconds")));
+        answer << "{\"median\": " << times[times.size() / 2] << ", \"min\": " << times.front()
+               << ", \"p90\": " << times[(times.size() * 9 + 9) / 10 - 1]
+               << ", \"count\": " << times.size()
+               << ", \"frames_in_turn\": " << turns << ", \"timed_by\": \""
+               << (timer.exec ? "graph" : "events") << "\"}";
+    }
     cudaStreamDestroy(stream);
     return answer.str();
 }
