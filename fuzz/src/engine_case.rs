@@ -3,23 +3,15 @@
 use framepipe::engine::cpu::{Cpu, InstructionSet};
 use framepipe::engine::reference::Reference;
 use framepipe::engine::{Engine, EngineError};
-use framepipe::filter::{Algorithm, Chain, Filter};
+use framepipe::filter::{Algorithm, Border, Chain, Filter};
 use framepipe::frame::{Allocator, Buffer, Colour, Frame, Layout, Memory, PixelFormat, Range};
 use std::collections::VecDeque;
 
 /// Bytes of the input that choose everything but the filters.
 pub const HEAD: usize = 12;
 
-const BORDERS: [&str; 8] = [
-    "replicate",
-    "zero",
-    "reflect",
-    "mirror",
-    "wrap",
-    "constant:77",
-    "constant:255",
-    "constant:0.5",
-];
+/// Levels of the constant border beside the one of `Border::ALL`: white, and one between two samples.
+const LEVELS: [f64; 2] = [255.0, 0.5];
 
 const PLANES: [&str; 12] = [
     "all",
@@ -41,7 +33,7 @@ const PLANES: [&str; 12] = [
 pub struct Case {
     pub format: PixelFormat,
     pub size: (usize, usize),
-    pub border: &'static str,
+    pub border: Border,
     pub planes: &'static str,
     pub algorithm: Algorithm,
     /// Of the rows of the input and of the output, in bytes.
@@ -64,13 +56,14 @@ impl Case {
     pub fn new(head: &[u8], most: (usize, usize)) -> Case {
         let formats: Vec<_> = PixelFormat::all().collect();
         let sets: Vec<_> = InstructionSet::available().collect();
+        let borders = [&Border::ALL[..], &LEVELS.map(Border::Constant)].concat();
         Case {
             format: pick(&formats, head[0]),
             size: (
                 1 + usize::from(head[1]) % most.0,
                 1 + usize::from(head[2]) % most.1,
             ),
-            border: pick(&BORDERS, head[3]),
+            border: pick(&borders, head[3]),
             planes: pick(&PLANES, head[4]),
             algorithm: pick(
                 &[Algorithm::Auto, Algorithm::Direct, Algorithm::Separable],
@@ -191,7 +184,7 @@ impl Case {
     pub fn chain(&self, filters: Vec<Filter>) -> Chain {
         Chain {
             filters,
-            border: self.border.parse().unwrap(),
+            border: self.border,
             planes: self.planes.parse().unwrap(),
             algorithm: self.algorithm,
             alpha: Default::default(),

@@ -15,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from . import _card, _framepipe
 from ._samples import LARGEST, Sample, check_empty, check_type, format_of
 
+BORDERS: tuple[str, ...] = _framepipe.BORDERS
+"""What may be assumed outside a picture."""
+
 Engine: TypeAlias = Literal["auto", "cpu", "cuda", "reference"]
 
 # Threads do not come along when a process forks.
@@ -134,8 +137,9 @@ def filter(
     program whose components lie side by side, such as "bgr24", or "gray10le" for samples of ten bits.
 
     `filters` is a filter such as "gaussian:sigma=2", several with commas, a `Mask`, or a sequence of these,
-    which are applied in order. `border` says what is outside: replicate, zero, constant:V, reflect, mirror or
-    wrap. `planes` chooses components: all, all+alpha, luma (of RGB, too), gray, or letters such as "rg".
+    which are applied in order. `border` says what is outside, in a word of `BORDERS`, whose constant may have
+    any level from 0 (black) to 255 (white). `planes` chooses components: all, all+alpha, luma (of RGB, too),
+    gray, or letters such as "rg".
 
     `engine` is "auto" or "cpu", "reference" (plain and slow), or "cuda" (an NVIDIA card); all give the same
     bits. `threads` of the CPU engine: 0 means one for each core. The interpreter is free meanwhile; nobody

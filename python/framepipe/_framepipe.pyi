@@ -5,7 +5,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 __version__: str
+BORDERS: tuple[str, ...]
 __all__ = [
+    "BORDERS",
     "CardMemory",
     "Error",
     "Picture",

@@ -36,11 +36,15 @@ use pyo3::prelude::pymodule;
 
 #[pymodule]
 mod _framepipe {
+    use framepipe::filter::Border;
     use pyo3::prelude::*;
+    use pyo3::types::PyTuple;
 
     #[pymodule_init]
-    fn version(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    fn constants(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        let borders = Border::ALL.map(|border| border.to_string());
+        module.add("BORDERS", PyTuple::new(module.py(), borders)?)
     }
 
     #[pymodule_export]

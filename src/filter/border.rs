@@ -34,6 +34,18 @@ impl Border {
         Border::Wrap,
     ];
 
+    /// The border's word; that of the constant one ends with a colon, which its level follows.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Border::Replicate => "replicate",
+            Border::Zero => "zero",
+            Border::Constant(_) => "constant:",
+            Border::Reflect => "reflect",
+            Border::Mirror => "mirror",
+            Border::Wrap => "wrap",
+        }
+    }
+
     /// Where position `at` of a row or column of `len` pixels is found inside it; `None` if the border holds
     /// a constant there. Any distance from the frame is allowed. `len` must not be 0.
     pub fn index(self, at: i64, len: usize) -> Option<usize> {
@@ -61,13 +73,10 @@ impl Border {
 
 impl fmt::Display for Border {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())?;
         match self {
-            Border::Replicate => f.write_str("replicate"),
-            Border::Zero => f.write_str("zero"),
-            Border::Constant(v) => write!(f, "constant:{v}"),
-            Border::Reflect => f.write_str("reflect"),
-            Border::Mirror => f.write_str("mirror"),
-            Border::Wrap => f.write_str("wrap"),
+            Border::Constant(level) => write!(f, "{level}"),
+            _ => Ok(()),
         }
     }
 }
@@ -107,12 +116,13 @@ pub struct UnknownBorder(pub String);
 fn near(word: &str) -> String {
     match word.to_lowercase().trim_end_matches(':').ends_with("constant") {
         true => "; did you mean 'zero', or a level such as 'constant:0'?".to_owned(),
-        false => suggestion(word, &NAMES),
+        false => {
+            let words = Border::ALL.map(Border::word);
+            let names: Vec<_> = words.into_iter().filter(|word| !word.ends_with(':')).collect();
+            suggestion(word, &names)
+        }
     }
 }
-
-/// The names without a level.
-const NAMES: [&str; 5] = ["replicate", "zero", "reflect", "mirror", "wrap"];
 
 impl FromStr for Border {
     type Err = UnknownBorder;
@@ -124,21 +134,17 @@ impl FromStr for Border {
         if let Some(&(_, border)) = OTHER_NAMES.iter().find(|(name, _)| *name == small) {
             return Ok(border);
         }
-        Ok(match small {
-            "replicate" => Border::Replicate,
-            "zero" => Border::Zero,
-            "reflect" => Border::Reflect,
-            "mirror" => Border::Mirror,
-            "wrap" => Border::Wrap,
-            _ => {
-                let level = small.strip_prefix("constant:").ok_or_else(unknown)?;
-                let level: f64 = level.parse().map_err(|_| unknown())?;
-                if !(0.0..=255.0).contains(&level) {
-                    return Err(unknown());
-                }
-                Border::Constant(level)
-            }
-        })
+        let begins = |border: &Border| small.starts_with(border.word());
+        let border = Border::ALL.into_iter().find(begins).ok_or_else(unknown)?;
+        let rest = &small[border.word().len()..];
+        match border {
+            Border::Constant(_) => match rest.parse() {
+                Ok(level) if (0.0..=255.0).contains(&level) => Ok(Border::Constant(level)),
+                _ => Err(unknown()),
+            },
+            _ if rest.is_empty() => Ok(border),
+            _ => Err(unknown()),
+        }
     }
 }
 

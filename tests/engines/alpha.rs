@@ -90,7 +90,11 @@ fn every_set_gives_the_references_bits() {
                 _ => ["luma", "gray", "y,a"][k % 3],
             };
             let planes = ["all", "all+alpha", some][(f + k) % 3];
-            let chain = chain(spec, Border::ALL[random.below(6) as usize], planes);
+            let chain = chain(
+                spec,
+                Border::ALL[random.below(Border::ALL.len() as u64) as usize],
+                planes,
+            );
             for size in [SIZES[(f + k) % 11], SIZES[random.below(12) as usize]] {
                 let mut frame = noise(format, size.0, size.1, &mut random);
                 vary_alpha(&mut frame, &mut random);

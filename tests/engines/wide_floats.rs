@@ -49,7 +49,7 @@ fn every_set_gives_the_references_bits_in_every_format() {
         .enumerate()
     {
         let (sigma, size) = [(10.4, (37, 29)), (20.0, (53, 17)), (41.0, (19, 61))][turn % 3];
-        let border = Border::ALL[random.below(6) as usize];
+        let border = Border::ALL[random.below(Border::ALL.len() as u64) as usize];
         let mut frame = noise(format, size, &mut random, kinds[(turn + turn / 3) % 3]);
         if turn % 5 == 0 {
             frame.metadata.colour = associated();

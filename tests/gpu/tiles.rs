@@ -141,14 +141,6 @@ fn wide_separable_cases() -> Vec<Case> {
         (3, 90),
         (31, 257),
     ];
-    let borders = [
-        Border::Mirror,
-        Border::Constant(77.0),
-        Border::Replicate,
-        Border::Zero,
-        Border::Reflect,
-        Border::Wrap,
-    ];
     let every_other = |turn: usize, specs: Vec<&'static str>| specs.into_iter().skip(turn % 2).step_by(2);
     let deep = deep.into_iter().enumerate().flat_map(|(turn, format)| {
         every_other(turn, [&gains[..], &others[..]].concat()).map(move |spec| (format, spec))
@@ -167,7 +159,7 @@ fn wide_separable_cases() -> Vec<Case> {
     works
         .enumerate()
         .map(|(index, (format, spec))| {
-            let border = borders[index % borders.len()];
+            let border = Border::ALL[index % Border::ALL.len()];
             let planes = if index % 5 == 4 {
                 Planes::AllWithAlpha
             } else {

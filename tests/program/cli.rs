@@ -2,6 +2,7 @@
 //! whole.
 
 use crate::common::{PROGRAM, ffmpeg, framepipe, said, send, text};
+use framepipe::filter::Border;
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -944,7 +945,7 @@ fn outputs_that_cannot_be_written_exit_with_1() {
 
 #[test]
 fn tiny_frames_and_masks_larger_than_the_frame_work() {
-    for border in ["replicate", "zero", "constant:9", "reflect", "mirror", "wrap"] {
+    for border in Border::ALL.map(|border| border.to_string()) {
         for format in ["gray", "yuv420p", "rgb24", "yuv444p16le"] {
             let input = format!("synthetic:1x1:{format}:25:3");
             filter(
@@ -955,7 +956,7 @@ fn tiny_frames_and_masks_larger_than_the_frame_work() {
                     "--filter",
                     "box:size=63",
                     "--border",
-                    border,
+                    &border,
                     "-q",
                 ],
             );

@@ -3,13 +3,10 @@
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use clap::{Arg, Command, Error};
-use framepipe::filter::{NAMED_MASKS, OWN_MASK};
+use framepipe::filter::{Border, NAMED_MASKS, OWN_MASK};
 use framepipe::frame::PixelFormat;
 use framepipe::sink::video::{X26X_PRESETS, usual_encoders};
 use std::ffi::OsStr;
-
-/// The modes of `--border` by their names here.
-const BORDERS: &[&str] = &["replicate", "zero", "constant:", "reflect", "mirror", "wrap"];
 
 /// The usual choices of `--planes`.
 const PLANES: &[&str] = &[
@@ -62,7 +59,7 @@ pub(crate) fn filters<P: TypedValueParser>(parser: P) -> Completing<P> {
 
 /// `parser`, with the modes of borders.
 pub(crate) fn borders<P: TypedValueParser>(parser: P) -> Completing<P> {
-    let words = || BORDERS.to_vec();
+    let words = || Border::ALL.map(Border::word).to_vec();
     Completing { parser, words }
 }
 
@@ -107,13 +104,10 @@ pub(crate) fn presets<P: TypedValueParser>(parser: P) -> Completing<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use framepipe::filter::{Border, Chain, Planes};
+    use framepipe::filter::{Chain, Planes};
 
     #[test]
     fn every_word_is_understood() {
-        for word in BORDERS.iter().filter(|word| !word.ends_with(':')) {
-            assert!(word.parse::<Border>().is_ok(), "{word}");
-        }
         for word in PLANES {
             assert!(word.parse::<Planes>().is_ok(), "{word}");
         }
