@@ -24,7 +24,7 @@ mod trailing;
 
 use super::{IndexedSource, MOST_PIXELS, SourceError, StreamInfo, check_pixels};
 use crate::annotations::Annotations;
-use crate::frame::{Buffer, Frame, Layout, Rational, Remarks, Skipped};
+use crate::frame::{Buffer, Colour, Frame, Layout, Rational, Remarks, Skipped, Turn};
 use animated::is_animated;
 use error::invalid;
 pub(in crate::source) use formats::webp_chunks;
@@ -128,21 +128,10 @@ pub fn open_listed(
     }
     let count = files.len();
     let header = |index: usize| {
-        let file = &files[index];
         let page = pages.as_ref().map(|pages| pages[index]);
-        let rules = Rules::of(options);
-        let first = unbroken(file, || open_still(file, page, rules))?;
-        let layout = Layout::new(first.format, first.width, first.height, 1);
-        let layout = layout.map_err(|cause| SourceError::Layout {
-            path: file.display().to_string(),
-            cause,
-        })?;
         // Files of a sequence are each turned by themselves.
-        let turn = match count == 1 || page.is_some() {
-            true => Some(first.turn()?),
-            false => None,
-        };
-        Ok::<_, SourceError>((layout, first.colour(), turn))
+        let turns = count == 1 || page.is_some();
+        header_of(&files[index], page, turns, Rules::of(options))
     };
     // Files that are passed over have no say in what the stream is.
     let passed_over = (0..files.len())
@@ -206,6 +195,24 @@ pub fn open_listed(
             ..FileRemarks::default()
         }),
     })
+}
+
+/// What the head of a file, or of one of its pages, says: size and format, colours and, if it `turns` the
+/// whole stream, its turn.
+fn header_of(
+    file: &Path,
+    page: Option<Page>,
+    turns: bool,
+    rules: Rules,
+) -> Result<(Layout, Colour, Option<Turn>), SourceError> {
+    let still = unbroken(file, || open_still(file, page, rules))?;
+    let layout = Layout::new(still.format, still.width, still.height, 1);
+    let layout = layout.map_err(|cause| SourceError::Layout {
+        path: file.display().to_string(),
+        cause,
+    })?;
+    let turn = turns.then(|| still.turn()).transpose()?;
+    Ok((layout, still.colour(), turn))
 }
 
 /// An error if one of the `others` pages of a file has another size or format than page `first`.

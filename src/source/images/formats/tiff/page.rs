@@ -148,21 +148,45 @@ impl Packing {
     }
 }
 
+/// The number of a tag, or the one that a missing tag stands for.
+fn number(input: &mut Input, directory: &[Entry], tag: u16, default: Option<u64>) -> Result<u64> {
+    match (find(directory, tag), default) {
+        // Some writers give one number for each sample where a single one is meant.
+        (Some(entry), _) => Ok(*input.numbers(entry, 65_535)?.first().unwrap_or(&0)),
+        (None, Some(default)) => Ok(default),
+        (None, None) => damaged(format!("tag {tag} is missing")),
+    }
+}
+
+/// A number of pixels, which is not 0.
+fn size(value: u64, what: &str) -> Result<u32> {
+    match u32::try_from(value) {
+        Ok(value) if value > 0 => Ok(value),
+        _ => damaged(format!("{value} is no {what}")),
+    }
+}
+
+/// Pixels across and down of a tile, or of a strip of a page of this size.
+fn chunk_size(input: &mut Input, directory: &[Entry], (width, height): (u32, u32)) -> Result<(u32, u32)> {
+    if find(directory, TILE_WIDTH).is_some() {
+        let width = size(number(input, directory, TILE_WIDTH, None)?, "width of a tile")?;
+        let height = size(number(input, directory, TILE_HEIGHT, None)?, "height of a tile")?;
+        return Ok((width, height));
+    }
+    let rows = number(input, directory, ROWS_PER_STRIP, Some(height.into()))?;
+    Ok((width, size(rows.min(height.into()), "height of a strip")?))
+}
+
+/// The list of tiles or strips. Old writers list tiles under the tags of strips.
+fn list_of(directory: &[Entry], tiled: bool, tile: u16, strip: u16) -> Option<Entry> {
+    let tags = if tiled { [tile, strip] } else { [strip, tile] };
+    tags.iter().find_map(|&tag| find(directory, tag)).cloned()
+}
+
 impl Page {
     /// Reads the tags of a directory.
     pub(super) fn read(input: &mut Input, directory: &[Entry]) -> Result<Page> {
-        let mut one = |tag: u16, default: Option<u64>| -> Result<u64> {
-            match (find(directory, tag), default) {
-                // Some writers give one number for each sample where a single one is meant.
-                (Some(entry), _) => Ok(*input.numbers(entry, 65_535)?.first().unwrap_or(&0)),
-                (None, Some(default)) => Ok(default),
-                (None, None) => damaged(format!("tag {tag} is missing")),
-            }
-        };
-        let size = |value: u64, what: &str| match u32::try_from(value) {
-            Ok(value) if value > 0 => Ok(value),
-            _ => damaged(format!("{value} is no {what}")),
-        };
+        let mut one = |tag: u16, default: Option<u64>| number(input, directory, tag, default);
         let width = size(one(WIDTH, None)?, "width")?;
         let height = size(one(HEIGHT, None)?, "height")?;
         let samples = match one(SAMPLES, Some(1))? {
@@ -178,13 +202,8 @@ impl Page {
                 other => return damaged(format!("planar configuration {other}")),
             };
         let tiled = find(directory, TILE_WIDTH).is_some();
-        let (chunk_width, chunk_height) = if tiled {
-            let width = size(one(TILE_WIDTH, None)?, "width of a tile")?;
-            (width, size(one(TILE_HEIGHT, None)?, "height of a tile")?)
-        } else {
-            let rows = one(ROWS_PER_STRIP, Some(height.into()))?;
-            (width, size(rows.min(height.into()), "height of a strip")?)
-        };
+        let (chunk_width, chunk_height) = chunk_size(input, directory, (width, height))?;
+        let mut one = |tag: u16, default: Option<u64>| number(input, directory, tag, default);
         let orientation = one(ORIENTATION, Some(0)).unwrap_or(0);
         let reversed = one(FILL_ORDER, Some(1))? == 2;
         let fax_options = one(T4_OPTIONS, Some(0))?;
@@ -216,12 +235,7 @@ impl Page {
             _ => Vec::new(),
         };
 
-        // Old writers list tiles under the tags of strips.
-        let pick = |tile: u16, strip: u16| {
-            let tags = if tiled { [tile, strip] } else { [strip, tile] };
-            tags.iter().find_map(|&tag| find(directory, tag)).cloned()
-        };
-        let Some(offsets) = pick(TILE_OFFSETS, STRIP_OFFSETS) else {
+        let Some(offsets) = list_of(directory, tiled, TILE_OFFSETS, STRIP_OFFSETS) else {
             return damaged("it does not tell where its strips or tiles are");
         };
         let page = Page {
@@ -244,7 +258,7 @@ impl Page {
             predictor,
             reversed,
             offsets,
-            counts: pick(TILE_COUNTS, STRIP_COUNTS),
+            counts: list_of(directory, tiled, TILE_COUNTS, STRIP_COUNTS),
             fax_refers: fax_options & 1 != 0,
             jpeg_tables,
             model,
