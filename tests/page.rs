@@ -185,7 +185,7 @@ fn collision(texts: &[Value]) -> Option<String> {
 
 fn hold_in_browser(name: &str, html: &str, expected: &[&str]) {
     let Some(chromium) = chromium() else { return };
-    let (folder, _keep) = folder();
+    let (folder, keep) = folder();
     let file = folder.join(format!("{name}.html"));
     fs::write(&file, html).unwrap();
     let shown = show(&chromium, &file, SIZES[0], false, "--dump-dom");
@@ -204,99 +204,103 @@ fn hold_in_browser(name: &str, html: &str, expected: &[&str]) {
     let mut grounds = Vec::new();
     for size in SIZES {
         for dark in [false, true] {
-            let view = format!(
-                "{name} at {}x{}, {}",
-                size.0,
-                size.1,
-                if dark { "dark" } else { "light" }
-            );
+            let theme = if dark { "dark" } else { "light" };
+            let view = format!("{name} at {}x{}, {theme}", size.0, size.1);
             fs::write(&copy, framed(&probed, size)).unwrap();
             let shown = show(&chromium, &copy, (1400, 1000), dark, "--dump-dom");
             assert!(!shown.log.contains(":CONSOLE"), "{view}: {}", shown.log);
-            let (_, probe) = shown.dom.split_once("<pre id=\"probe\">").expect("the probe ran");
-            let (probe, _) = probe.split_once("</pre>").unwrap();
-            let probe = probe
-                .replace("&lt;", "<")
-                .replace("&gt;", ">")
-                .replace("&amp;", "&");
-            let probe: Value = serde_json::from_str(&probe).unwrap();
-            assert_eq!([&probe["width"], &probe["height"]], [size.0, size.1], "{view}");
-            assert!(
-                probe["across"].as_u64().unwrap() <= u64::from(size.0),
-                "{view}: the page is {} wide",
-                probe["across"]
-            );
-            let contents = probe["contents"].as_array().unwrap();
-            let places = contents.iter();
-            let places = places.map(|item| ["left", "right"].map(|side| item[side].as_f64().unwrap()));
-            let places: Vec<_> = places.collect();
-            for [left, right] in &places {
-                // A column's bullets stand 20 pixels before its words.
-                let is_apart = |other: &[f64; 2]| other[0] <= *left || right + 25.0 <= other[0];
-                assert!(places.iter().all(is_apart), "{view}: {places:?}");
-            }
-            // One line each: a head of several beyond the edge is a gap.
-            let mut heads = probe["heads"].as_array().unwrap().iter();
-            assert!(
-                heads.all(|height| height.as_f64().unwrap() < 45.0),
-                "{view}: {}",
-                probe["heads"]
-            );
+            let probe = probe_of(&shown.dom);
+            hold_page(&view, &probe, size);
             let figures = probe["figures"].as_array().unwrap();
             let ids: Vec<&str> = figures.iter().map(|f| f["id"].as_str().unwrap()).collect();
             assert_eq!(ids, expected, "{view}");
             for figure in figures {
-                let view = format!("{view}: {}", figure["id"]);
-                assert_eq!(figure["drawings"], 1, "{view}: one drawing is to be seen");
-                let (width, height) = (
-                    figure["width"].as_f64().unwrap(),
-                    figure["height"].as_f64().unwrap(),
-                );
-                assert!(
-                    width > 300.0 && width <= f64::from(size.0) && height > 90.0,
-                    "{view}: {width}x{height}"
-                );
-                assert!(figure["shapes"].as_u64().unwrap() > 1, "{view}: nothing is drawn");
-                let texts = figure["texts"].as_array().unwrap();
-                assert!(texts.len() >= 4, "{view}: axes without labels");
-                for text in texts {
-                    let side = |name: &str| text[name].as_f64().unwrap();
-                    assert!(side("size") >= 11.0, "{view}: {text} is too small");
-                    assert!(
-                        side("x") >= -1.0
-                            && side("x") + side("w") <= width + 1.0
-                            && side("y") >= -3.0
-                            && side("y") + side("h") <= height + 3.0,
-                        "{view}: {text} leaves the drawing"
-                    );
-                    // A stand-in that no rule of the style sheet turned into a colour would be nearly black.
-                    let colour = text["colour"].as_str().unwrap();
-                    assert!(
-                        !colour.starts_with("rgb(0, 0, "),
-                        "{view}: {text} has no colour of the theme"
-                    );
-                }
-                assert_eq!(collision(texts), None, "{view}");
+                hold_figure(&format!("{view}: {}", figure["id"]), figure, size.0);
             }
             grounds.push(probe["ground"].as_str().unwrap().to_owned());
-            if _keep.is_none() {
-                let theme = if dark { "dark" } else { "light" };
+            if keep.is_none() {
                 let picture = folder.join(format!("{name}-{}-{theme}.png", size.0));
                 let tall = (size.0, probe["tall"].as_u64().unwrap() as u32);
                 fs::write(&copy, framed(html, tall)).unwrap();
-                show(
-                    &chromium,
-                    &copy,
-                    tall,
-                    dark,
-                    &format!("--screenshot={}", picture.display()),
-                );
+                let shot = format!("--screenshot={}", picture.display());
+                show(&chromium, &copy, tall, dark, &shot);
             }
         }
     }
     assert_eq!(grounds[0], grounds[2]);
     assert_eq!(grounds[1], grounds[3]);
     assert_ne!(grounds[0], grounds[1], "dark looks like light");
+}
+
+/// What the script in the page found.
+fn probe_of(dom: &str) -> Value {
+    let (_, probe) = dom.split_once("<pre id=\"probe\">").expect("the probe ran");
+    let (probe, _) = probe.split_once("</pre>").unwrap();
+    let probe = probe
+        .replace("&lt;", "<")
+        .replace("&gt;", ">")
+        .replace("&amp;", "&");
+    serde_json::from_str(&probe).unwrap()
+}
+
+/// The page fits its frame, and its words stand apart.
+fn hold_page(view: &str, probe: &Value, size: (u32, u32)) {
+    assert_eq!([&probe["width"], &probe["height"]], [size.0, size.1], "{view}");
+    assert!(
+        probe["across"].as_u64().unwrap() <= u64::from(size.0),
+        "{view}: the page is {} wide",
+        probe["across"]
+    );
+    let contents = probe["contents"].as_array().unwrap();
+    let places = contents.iter();
+    let places = places.map(|item| ["left", "right"].map(|side| item[side].as_f64().unwrap()));
+    let places: Vec<_> = places.collect();
+    for [left, right] in &places {
+        // A column's bullets stand 20 pixels before its words.
+        let is_apart = |other: &[f64; 2]| other[0] <= *left || right + 25.0 <= other[0];
+        assert!(places.iter().all(is_apart), "{view}: {places:?}");
+    }
+    // One line each: a head of several beyond the edge is a gap.
+    let mut heads = probe["heads"].as_array().unwrap().iter();
+    assert!(
+        heads.all(|height| height.as_f64().unwrap() < 45.0),
+        "{view}: {}",
+        probe["heads"]
+    );
+}
+
+/// One drawing is to be seen, of which every text can be read.
+fn hold_figure(view: &str, figure: &Value, most: u32) {
+    assert_eq!(figure["drawings"], 1, "{view}: one drawing is to be seen");
+    let (width, height) = (
+        figure["width"].as_f64().unwrap(),
+        figure["height"].as_f64().unwrap(),
+    );
+    assert!(
+        width > 300.0 && width <= f64::from(most) && height > 90.0,
+        "{view}: {width}x{height}"
+    );
+    assert!(figure["shapes"].as_u64().unwrap() > 1, "{view}: nothing is drawn");
+    let texts = figure["texts"].as_array().unwrap();
+    assert!(texts.len() >= 4, "{view}: axes without labels");
+    for text in texts {
+        let side = |name: &str| text[name].as_f64().unwrap();
+        assert!(side("size") >= 11.0, "{view}: {text} is too small");
+        assert!(
+            side("x") >= -1.0
+                && side("x") + side("w") <= width + 1.0
+                && side("y") >= -3.0
+                && side("y") + side("h") <= height + 3.0,
+            "{view}: {text} leaves the drawing"
+        );
+        // A stand-in that no rule of the style sheet turned into a colour would be nearly black.
+        let colour = text["colour"].as_str().unwrap();
+        assert!(
+            !colour.starts_with("rgb(0, 0, "),
+            "{view}: {text} has no colour of the theme"
+        );
+    }
+    assert_eq!(collision(texts), None, "{view}");
 }
 
 /// The page is also XML, whose every tag is closed; gives its text.

@@ -168,8 +168,42 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
     // What is broken is made again without further words.
     job.make([2]);
     assert_eq!(std::fs::read(data(2)).unwrap().len(), whole.len());
-    // Two records in each other's place.
+    // What is no file stands in a record's place: the part is made again.
     let record = |part: usize| parts.join(format!("{part:05}.json"));
+    for spoil in [
+        ["ln", "-s", "/dev/zero"].as_slice(),
+        &["mkfifo"],
+        &["mkdir"],
+        &["truncate", "-s", "20G"],
+    ] {
+        std::fs::remove_file(record(5)).unwrap();
+        let spoilt = Command::new(spoil[0]).args(&spoil[1..]).arg(record(5)).status();
+        assert!(spoilt.unwrap().success());
+        let status = done(&["status", text(&job.folder)]);
+        assert!(status.contains("part 5: "), "{spoil:?}: {status}");
+        job.make([5]);
+        assert!(record(5).is_file(), "{spoil:?}");
+    }
+    assert!(!job.output.exists());
+    done(&["join", text(&job.folder), "--keep-parts"]);
+    // What is there is not made again.
+    let status = done(&["status", text(&job.folder), "--json"]);
+    assert!(status.contains("\"joined\":true"), "{status}");
+    let again = done(&["join", text(&job.folder)]);
+    assert!(again.contains("is there already"), "{again}");
+}
+
+/// Records that say of their parts what cannot be.
+#[test]
+fn records_that_do_not_fit_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = video(folder.path());
+    let job = Job::plan(&input, "joined.mkv", &OPTIONS);
+    job.make(0..6);
+    let join = || refused(&["join", text(&job.folder)], 1);
+    let parts = job.folder.join("parts");
+    let record = |part: usize| parts.join(format!("{part:05}.json"));
+    // Two records in each other's place.
     let swap = || {
         let between = parts.join("between");
         std::fs::rename(record(1), &between).unwrap();
@@ -212,28 +246,7 @@ fn what_is_not_of_the_job_is_named_and_nothing_is_shortened() {
         );
     }
     std::fs::write(record(3), &text_of).unwrap();
-    // What is no file stands in a record's place: the part is made again.
-    for spoil in [
-        ["ln", "-s", "/dev/zero"].as_slice(),
-        &["mkfifo"],
-        &["mkdir"],
-        &["truncate", "-s", "20G"],
-    ] {
-        std::fs::remove_file(record(5)).unwrap();
-        let spoilt = Command::new(spoil[0]).args(&spoil[1..]).arg(record(5)).status();
-        assert!(spoilt.unwrap().success());
-        let status = done(&["status", text(&job.folder)]);
-        assert!(status.contains("part 5: "), "{spoil:?}: {status}");
-        job.make([5]);
-        assert!(record(5).is_file(), "{spoil:?}");
-    }
     assert!(!job.output.exists());
-    done(&["join", text(&job.folder), "--keep-parts"]);
-    // What is there is not made again.
-    let status = done(&["status", text(&job.folder), "--json"]);
-    assert!(status.contains("\"joined\":true"), "{status}");
-    let again = done(&["join", text(&job.folder)]);
-    assert!(again.contains("is there already"), "{again}");
 }
 
 #[test]

@@ -230,7 +230,16 @@ fn what_a_list_names_and_is_not_read_is_said() {
         let done = run(&[name, "a.mkv"], &["--strict"]);
         assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
     }
-    // A list or playlist that would have no end.
+    let done = run(&["a.mkv", "'sub/b.mkv'", "a.mkv"], &["--strict"]);
+    assert!(done.status.success() && done.stderr.is_empty(), "{}", said(&done));
+    let frames = ffmpeg(&["-i", &out, "-f", "framemd5", "-"]);
+    let frames = String::from_utf8(frames).unwrap();
+    assert_eq!(frames.lines().filter(|line| !line.starts_with('#')).count(), 75);
+}
+
+#[test]
+fn a_list_or_playlist_without_an_end_is_refused() {
+    let folder = Folder::new();
     let endless = [
         (
             "self.ffconcat",
@@ -244,16 +253,11 @@ fn what_a_list_names_and_is_not_read_is_said() {
         ),
     ];
     for (name, text, words) in endless {
-        let list = folder.write(&format!("up/{name}"), text);
+        let list = folder.write(name, text);
         let done = filter(&[&list, "null:", "--allow-playlists"]);
         assert_eq!(done.status.code(), Some(1), "{name}: {}", said(&done));
         assert!(said(&done).contains(words), "{name}: {}", said(&done));
     }
-    let done = run(&["a.mkv", "'sub/b.mkv'", "a.mkv"], &["--strict"]);
-    assert!(done.status.success() && done.stderr.is_empty(), "{}", said(&done));
-    let frames = ffmpeg(&["-i", &out, "-f", "framemd5", "-"]);
-    let frames = String::from_utf8(frames).unwrap();
-    assert_eq!(frames.lines().filter(|line| !line.starts_with('#')).count(), 75);
 }
 
 /// A segment that is missing in the middle, or in front, of a playlist or manifest.
@@ -762,8 +766,8 @@ fn pictures(folder: &Folder, name: &str, count: usize) {
     ]);
 }
 
-#[test]
-fn nothing_is_written_through_links_into_what_is_read() {
+/// Pictures, a video and a mask to read, and folders and names to write to that lead to these.
+fn links_into_inputs() -> Folder {
     let folder = Folder::new();
     for name in ["a", "mt"] {
         pictures(&folder, name, 2);
@@ -781,7 +785,7 @@ fn nothing_is_written_through_links_into_what_is_read() {
         "ffv1",
         &clip,
     ]);
-    let mask = folder.write("mask.txt", "1 2 1\n");
+    folder.write("mask.txt", "1 2 1\n");
     for (target, link) in [
         ("../a/1.png", "out/2.png"),
         ("../mt/1.png", "mo/1.png"),
@@ -796,137 +800,88 @@ fn nothing_is_written_through_links_into_what_is_read() {
         std::os::unix::fs::symlink(target, folder.at(link)).unwrap();
     }
     fs::hard_link(folder.at("mt/2.png"), folder.at("mo/2.png")).unwrap();
-    let at = |name: &str| folder.name(name);
-    let by_mask = format!("mask:divisor=4:file={mask}");
+    folder
+}
+
+#[test]
+fn nothing_is_written_through_links_into_what_is_read() {
+    let folder = links_into_inputs();
     let kept = || {
-        ["a/1.png", "a/2.png", "mt/1.png", "mt/2.png", "c.mkv", "mask.txt"].map(|f| fs::read(at(f)).unwrap())
+        ["a/1.png", "a/2.png", "mt/1.png", "mt/2.png", "c.mkv", "mask.txt"]
+            .map(|name| fs::read(folder.at(name)).unwrap())
+    };
+    let run = |words: &str| {
+        let words: Vec<&str> = words.split(' ').chain(["-y"]).collect();
+        framepipe(&words).current_dir(folder.at("")).output().unwrap()
     };
     let before = kept();
-    let soft = "--filter=soft".to_owned();
     for (words, problem) in [
         (
-            vec!["filter", &at("a"), &at("out/"), &soft],
+            "filter a out/ --filter=soft",
             "out/2.png is both input and output",
         ),
         (
-            vec!["filter", &at("a/%d.png"), &at("out/"), &soft],
+            "filter a/%d.png out/ --filter=soft",
             "out/2.png is both input and output",
         ),
         (
-            vec![
-                "filter",
-                &at("a"),
-                &at("out/%d.png"),
-                "--start-number",
-                "1",
-                &soft,
-            ],
+            "filter a out/%d.png --start-number 1 --filter=soft",
             "out/2.png is both",
         ),
+        ("filter a v.mkv --filter=soft", "v.mkv is both input and output"),
         (
-            vec!["filter", &at("a"), &at("v.mkv"), &soft],
-            "v.mkv is both input and output",
-        ),
-        (
-            vec!["filter", &clip, &at("own/"), &soft],
+            "filter c.mkv own/ --filter=soft",
             "own/000001.png is both input and output",
         ),
         (
-            vec!["filter", &at("a"), &at("mo/"), "--matte", &at("mt"), &soft],
+            "filter a mo/ --matte mt --filter=soft",
             "is both matte and output",
         ),
         (
-            vec!["filter", &at("a"), &at("text/"), "--filter", &by_mask],
+            "filter a text/ --filter mask:divisor=4:file=mask.txt",
             "text/2.png is both mask file and output",
         ),
+        ("filter a twice/ --filter=soft", "are one file, and two frames"),
         (
-            vec!["filter", &at("a"), &at("twice/"), &soft],
-            "are one file, and two frames",
-        ),
-        (
-            vec!["plan", &at("a"), &at("out/"), &at("job"), &soft],
+            "plan a out/ job --filter=soft",
             "out/2.png is both input and output",
         ),
         (
-            vec!["preview", &at("a"), "1f", "-o", &at("p.png"), &soft],
+            "preview a 1f -o p.png --filter=soft",
             "p.png is both input and output",
         ),
+        ("diff mt a --output out/", "out/2.png is both input and output"),
         (
-            vec!["diff", &at("mt"), &at("a"), "--output", &at("out/")],
-            "out/2.png is both input and output",
-        ),
-        (
-            vec![
-                "filter",
-                &at("a"),
-                &at("n/"),
-                &soft,
-                "--frame-hashes",
-                &at("a/2.png"),
-            ],
+            "filter a n/ --filter=soft --frame-hashes a/2.png",
             "a/2.png is both input and list",
         ),
         (
-            vec![
-                "filter",
-                &at("a"),
-                "null:",
-                &soft,
-                "--matte",
-                &at("mt"),
-                "--frame-hashes",
-                &at("mt/2.png"),
-            ],
+            "filter a null: --filter=soft --matte mt --frame-hashes mt/2.png",
             "mt/2.png is both matte and list",
         ),
         (
-            vec![
-                "filter",
-                &at("a"),
-                &at("n/"),
-                &soft,
-                "--frame-hashes",
-                &at("n/2.png"),
-            ],
+            "filter a n/ --filter=soft --frame-hashes n/2.png",
             "n/2.png is both output and list",
         ),
         (
-            vec![
-                "filter",
-                &clip,
-                &at("own/%d.png"),
-                &soft,
-                "--frame-hashes",
-                &at("own/7.png"),
-            ],
+            "filter c.mkv own/%d.png --filter=soft --frame-hashes own/7.png",
             "own/7.png is both output and list",
         ),
         (
-            vec![
-                "filter",
-                &clip,
-                "null:",
-                &soft,
-                "--report",
-                &at("p.json"),
-                "--trace",
-                &at("q.json"),
-            ],
+            "filter c.mkv null: --filter=soft --report p.json --trace q.json",
             "q.json is both report and trace",
         ),
     ] {
-        let done = framepipe(&[&words[..], &["-y"]].concat()).output().unwrap();
-        assert_eq!(done.status.code(), Some(2), "{words:?}: {}", said(&done));
-        assert!(said(&done).contains(problem), "{words:?}: {}", said(&done));
-        assert!(kept() == before, "{words:?}");
+        let done = run(words);
+        assert_eq!(done.status.code(), Some(2), "{words}: {}", said(&done));
+        assert!(said(&done).contains(problem), "{words}: {}", said(&done));
+        assert!(kept() == before, "{words}");
     }
     // Links to what is not read are written through, and other names are nobody's.
     fs::remove_file(folder.at("out/2.png")).unwrap();
     std::os::unix::fs::symlink("../else.png", folder.at("out/1.png")).unwrap();
     std::os::unix::fs::symlink("../a/1.png", folder.at("out/7.png")).unwrap();
-    let done = framepipe(&["filter", &at("a"), &at("out/"), &soft, "-y"])
-        .output()
-        .unwrap();
+    let done = run("filter a out/ --filter=soft");
     assert!(done.status.success() && kept() == before, "{}", said(&done));
     assert!(folder.at("else.png").is_file());
 }

@@ -73,6 +73,16 @@ fn words_of_other_programs_are_understood() {
         0,
         &["synthetic:64x48:rgb24:25:4", "null:", "-q", "--planes", "rgb"],
     );
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out.mp4").to_str().unwrap().to_owned();
+    for encoder in ["x264", "h264", "H264"] {
+        let said = filter(0, &[CLIP, &out, "-y", "--encoder", encoder]);
+        assert!(said.contains("libx264"), "{said}");
+    }
+}
+
+#[test]
+fn words_that_mean_nothing_here_are_answered_with_what_to_write() {
     for (words, hint) in [
         (["--filter", "boxblur"], "box:size=7"),
         (["--filter", "blur"], "gaussian"),
@@ -145,7 +155,11 @@ fn words_of_other_programs_are_understood() {
         assert!(said.contains(hint), "{words:?}: {said}");
         assert!(!said.contains("as a value"), "{words:?}: {said}");
     }
-    // The card by its other names, wherever an option takes it: there is none to be had, or it works.
+}
+
+/// The card by its other names, wherever an option takes it: there is none, or it works.
+#[test]
+fn a_card_has_other_names() {
     for name in ["gpu", "nvidia", "cuda"] {
         for arguments in [
             &["filter", CLIP, "null:", "--filter", "soft", "--engine"][..],
@@ -158,12 +172,6 @@ fn words_of_other_programs_are_understood() {
             let said = text(&output.stderr);
             assert!(!said.contains("invalid value"), "{arguments:?} {name}: {said}");
         }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let out = folder.path().join("out.mp4").to_str().unwrap().to_owned();
-    for encoder in ["x264", "h264", "H264"] {
-        let said = filter(0, &[CLIP, &out, "-y", "--encoder", encoder]);
-        assert!(said.contains("libx264"), "{said}");
     }
 }
 
