@@ -149,6 +149,7 @@ fn words_that_mean_nothing_here_are_answered_with_what_to_write() {
         (["--gpu", "-q"], "write --engine cuda"),
         (["--roi", "8x8"], "write --region"),
         (["--qiuet", "-q"], "a similar argument exists: '--quiet'"),
+        (["--strits", "-q"], "a similar argument exists: '--strict'"),
         (["-v", "error"], "-v takes no level"),
     ] {
         let said = filter(2, &[&[CLIP, "null:"][..], &words].concat());

@@ -157,7 +157,8 @@ impl Spoken {
     /// The option that was meant by a mistyped one.
     fn meant(&self, name: &str) -> Option<String> {
         let word = name.trim_start_matches('-');
-        let most = (word.chars().count() / 4).max(1);
+        // Two letters of six: one that is wrong and one beside it.
+        let most = ((word.chars().count() + 2) / 4).max(1);
         let distances = self.longs().map(|long| match long.starts_with(word) {
             true => (0, long),
             false => (strsim::osa_distance(word, long), long),
