@@ -7,7 +7,7 @@ use super::encoding::{FrameEncoder, GifEncoder, PictureMaker, Running, Timing};
 use super::passthrough::selection::Streams;
 use super::passthrough::{MapFailure, Passthrough, Unopened};
 use super::settings::alpha::AlphaWatch;
-use super::settings::choice;
+use super::settings::selection;
 use crate::frame::{ColourModel, Frame, Rational};
 use crate::media::ffmpeg::{AvError, AvFormat, Muxer, rescale};
 use crate::sink::SinkError;
@@ -26,7 +26,7 @@ impl VideoSink {
         let first = first.map_err(|e| self.unsupported(e.to_string()))?;
         let layout = *first.layout();
         if is_seen_through(first) {
-            self.kind = choice::choose_encoder(
+            self.kind = selection::choose_encoder(
                 &self.output.muxer,
                 &self.container,
                 self.options.encoder.as_deref(),
@@ -275,7 +275,7 @@ impl VideoSink {
             "{container} cannot hold {}, which the encoder {} writes: {reason}; {}",
             self.kind.codec_name(),
             self.kind.name(),
-            choice::offer(&self.output.muxer, &self.container, Some(self.kind))
+            selection::offer(&self.output.muxer, &self.container, Some(self.kind))
         ))
     }
 }

@@ -15,8 +15,8 @@ use super::container::kept::Finished;
 use super::container::{AddVideo, PACKETS_TRIED, Sample, SampleSource, explained, video_of};
 use super::encoding::pacing::Pacing;
 use super::passthrough::{Passthrough, writes_units};
-use super::settings::choice;
 use super::settings::rehearsal::{trial_step, video_span};
+use super::settings::selection;
 use crate::frame::{Rational, Remarks, Stopped};
 use crate::media::ffmpeg::{Access, AvError, Demuxer, Medium, Muxer, OpenFailure, Packet, rescale};
 use crate::sink::constant_rate::{ConstantRate, assumed_rate, irregular};
@@ -218,7 +218,7 @@ impl VideoSink {
         let tag = self.codec_tag();
         let container = self.output.muxer.name();
         let rate = self.info.frame_rate;
-        let base = choice::encoder_time_base(&encoder, &container, self.info.time_base, rate);
+        let base = selection::encoder_time_base(&encoder, &container, self.info.time_base, rate);
         let add_video = |muxer: &mut Muxer| muxer.add_part(&reader.demuxer, reader.stream, tag, (base, rate));
         let begin = first.frames.first().and_then(|&(pts, _)| pts).unwrap_or(0);
         let picture = begin as f64 * self.info.time_base.to_f64();

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   opening       before anything is read: container, encoder, temporary file
-//!   beginning     the first frame: `settings` (choice, rehearsal), `passthrough` streams, the head
+//!   beginning     the first frame: `settings` (selection, rehearsal), `passthrough` streams, the head
 //!   encoding      each frame
 //!   ending        the last packets, what was lost, the file in its place
 //! ```
@@ -25,7 +25,7 @@ mod settings;
 
 pub use join::{JoinedPart, packet_order};
 pub use passthrough::selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
-pub use settings::choice::usual_encoders;
+pub use settings::selection::usual_encoders;
 #[doc(hidden)]
 pub use settings::encoder::X26X_PRESETS;
 
@@ -38,7 +38,7 @@ use crate::source::{Origin, StreamInfo};
 use container::Container;
 use crossbeam_channel::Receiver;
 use encoding::{ENCODER, MAX_BORROWED, PICTURE, Running, SURFACES};
-use settings::{alpha, choice};
+use settings::{alpha, selection};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -124,7 +124,7 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
 pub fn can_be_written(path: &Path) -> bool {
     Muxer::in_memory(None, path).is_ok_and(|muxer| {
         let container = Container::of(&muxer, None, path);
-        choice::default_encoder(&muxer, &container).is_some()
+        selection::default_encoder(&muxer, &container).is_some()
     })
 }
 

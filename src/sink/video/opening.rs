@@ -3,7 +3,7 @@
 use super::container::Container;
 use super::passthrough::no_audio_encoder;
 use super::passthrough::selection::AudioEncoding;
-use super::settings::choice;
+use super::settings::selection;
 use super::{Output, VideoOptions, VideoSink, is_same_file};
 use crate::frame::PixelFormat;
 use crate::media::ffmpeg::{AudioEncoderKind, AvFormat, Muxer, MuxerFailure};
@@ -103,8 +103,8 @@ impl VideoSink {
         }
         let container = Container::of(&muxer, options.muxer.as_deref(), &options.path);
         let encoder = options.encoder.as_deref();
-        let kind =
-            choice::choose_encoder(&muxer, &container, encoder, info.format, false).map_err(unsupported)?;
+        let kind = selection::choose_encoder(&muxer, &container, encoder, info.format, false)
+            .map_err(unsupported)?;
         if let AudioEncoding::By(name) = &options.streams.audio
             && AudioEncoderKind::find(name).is_none()
         {

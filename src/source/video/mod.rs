@@ -12,7 +12,6 @@
 //!
 //! `known` is what files say of themselves and FFmpeg does not pass on.
 
-mod choice;
 mod decoding;
 mod file;
 mod findings;
@@ -21,6 +20,7 @@ mod learning;
 mod opening;
 mod parallel;
 mod seeking;
+mod selection;
 
 pub use file::is_url_like;
 #[doc(hidden)]
@@ -110,7 +110,7 @@ impl Source for VideoSource {
         let is_over = self.input.state == ReadState::Ended
             || !std::mem::take(&mut self.held) && !self.decode(|| supply.is_stopped())?;
         if is_over {
-            self.lose_beside()?;
+            self.lose_annotations()?;
             return Ok(None);
         }
         let mut frame = self.frame(supply)?;

@@ -2,7 +2,7 @@
 
 use crate::frame::Rational;
 use crate::media::ffmpeg::{Muxer, Packet, rescale};
-use crate::sink::video::settings::choice::counts_frames;
+use crate::sink::video::settings::selection::counts_frames;
 use crate::wording::tidy;
 
 /// The shortest time, in hundredths of a second, that a GIF frame is shown by FFmpeg and by browsers.

@@ -3,8 +3,8 @@
 use crate::frame::{Colour, Frame};
 use crate::media::convert::indexed;
 use crate::media::ffmpeg::{AvError, AvFormat, CardSurfaces, Picture, Scaler, SurfaceError, fetch, lend};
-use crate::sink::video::settings::choice::FormatChoice;
 use crate::sink::video::settings::samples::{SampleSteps, scaled_format};
+use crate::sink::video::settings::selection::FormatChoice;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

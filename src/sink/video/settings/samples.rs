@@ -1,7 +1,7 @@
 //! What becomes of a frame's samples before they are encoded: changes that undo facts which the output cannot
 //! say, and swscale where the encoder takes another format.
 
-use super::choice::FormatChoice;
+use super::selection::FormatChoice;
 use super::stage::Staged;
 use crate::frame::fact::Fact;
 use crate::frame::{

@@ -4,9 +4,9 @@
 //! undone in the samples; the rest is entered into the ledger as lost.
 
 use super::alpha;
-use super::choice::{self, FormatChoice};
 use super::encoder::Hdr;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
+use super::selection::{self, FormatChoice};
 use crate::frame::fact::{self, Fact, Facts, Samples};
 use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, SideData, Turn};
 use crate::media::convert::written_matrix;
@@ -245,7 +245,7 @@ impl VideoSink {
         if layout.format().model() == ColourModel::Gray {
             first.colour.range = first.colour.assumed_range(layout.format());
         }
-        let choice = choice::choose_format(
+        let choice = selection::choose_format(
             (self.kind, self.container.name()),
             (layout.format(), first.colour, self.info.stored_chroma),
             (width, height),
@@ -257,7 +257,7 @@ impl VideoSink {
             format: choice.format,
             width,
             height,
-            time_base: choice::encoder_time_base(
+            time_base: selection::encoder_time_base(
                 &self.kind.name(),
                 &self.output.muxer.name(),
                 self.info.time_base,

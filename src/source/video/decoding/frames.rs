@@ -102,7 +102,7 @@ impl VideoSource {
             ..picture_facts(&self.input.demuxer, self.input.stream, &self.picture)
         };
         self.maker.carry_rotation(&mut metadata);
-        self.findings.beside.note_frame(&metadata);
+        self.findings.annotations.note_frame(&metadata);
         metadata
     }
 

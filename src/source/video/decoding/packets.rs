@@ -95,7 +95,7 @@ impl VideoSource {
         if let Some(jpeg_xl) = &mut self.maker.jpeg_xl {
             jpeg_xl.note_packet(self.input.packet.data());
         }
-        self.note_beside()?;
+        self.note_annotations()?;
         self.note_additions()?;
         match self.decoder.send(Some(&self.input.packet)) {
             Ok(()) => Ok(()),

@@ -4,15 +4,16 @@
 //! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `continuity`: packets that a
 //! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
 //! some are missing in the middle. `end`: an input that was cut off; `tail`: in the middle of a picture.
-//! `beside`: what pictures out of a pipe say beside their pixels; `additions`: what Matroska stores there.
+//! `piped_annotations`: what pictures out of a pipe say beside their pixels; `additions`: what Matroska
+//! stores there.
 
 mod additions;
-mod beside;
 mod concealed;
 mod continuity;
 mod damage;
 mod end;
 mod holes;
+mod piped_annotations;
 mod steps;
 mod tail;
 
@@ -26,10 +27,10 @@ use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
 use crate::wording::{counted, listed};
-use beside::Beside;
 use continuity::Continuity;
 use damage::{Damage, jumps_sentence};
 use holes::{SoundGaps, Suspicion};
+use piped_annotations::PipedAnnotations;
 use std::collections::BTreeSet;
 use tail::Tail;
 
@@ -52,7 +53,7 @@ pub(super) struct Findings {
     /// What the decoder does not give of the stream.
     lost: Option<String>,
     /// What pictures out of a pipe say beside their pixels.
-    pub(super) beside: Beside,
+    pub(super) annotations: PipedAnnotations,
     /// What Matroska stores beside pictures and is not read, in words.
     additions: BTreeSet<String>,
     /// Files that the input names and that could not be opened.
@@ -230,11 +231,11 @@ impl VideoSource {
             .take()
             .map(|cut| format!("{cut}; the input is incomplete, and so is the output"));
         let head = self.missing_head(self.input.state == ReadState::Ended);
-        let beside = self.beside_sentence();
+        let annotations = self.annotations_sentence();
         let words: Vec<String> = std::mem::take(&mut self.findings.too_large).into_iter().collect();
         let signs = [
             self.findings.lost.take(),
-            beside,
+            annotations,
             additions::sentence(&std::mem::take(&mut self.findings.additions)),
             self.findings.inexact.take(),
             passed_over_sentence(std::mem::take(&mut self.findings.passed_over)),

@@ -8,9 +8,9 @@ pub(in crate::sink::video) use hdr::Hdr;
 #[doc(hidden)]
 pub use quality::X26X_PRESETS;
 
-use super::choice::FormatChoice;
 use super::rehearsal::Opened;
-use super::{alpha, choice};
+use super::selection::FormatChoice;
+use super::{alpha, selection};
 use crate::media::ffmpeg::{AvError, CardSurfaces, Encoder, EncoderSetup, log};
 use crate::sink::SinkError;
 use crate::sink::video::VideoSink;
@@ -29,7 +29,7 @@ impl VideoSink {
     /// The format that goes to the encoder for frames as the stream's facts announce them.
     pub(in crate::sink::video) fn announced_choice(&self) -> Result<FormatChoice, String> {
         let info = &self.info;
-        choice::choose_format(
+        selection::choose_format(
             (self.kind, self.container.name()),
             (info.format, info.colour, info.stored_chroma),
             (info.width, info.height),
@@ -43,7 +43,7 @@ impl VideoSink {
         let info = &self.info;
         EncoderSetup {
             colour: choice.colour,
-            time_base: choice::encoder_time_base(
+            time_base: selection::encoder_time_base(
                 &self.kind.name(),
                 &self.output.muxer.name(),
                 info.time_base,

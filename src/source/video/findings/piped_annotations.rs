@@ -24,7 +24,7 @@ const COLOURS: [&str; 3] = ["CICP colour", "chromaticities", "gamma"];
 
 /// What the pictures say beside their pixels.
 #[derive(Default)]
-pub(in crate::source::video) struct Beside {
+pub(in crate::source::video) struct PipedAnnotations {
     /// Words for it, each once.
     words: Vec<String>,
     has_profile: bool,
@@ -37,7 +37,7 @@ pub(in crate::source::video) struct Beside {
     is_said: bool,
 }
 
-impl Beside {
+impl PipedAnnotations {
     /// Looks at a packet, which is a file of a picture.
     fn note_packet(&mut self, file: &[u8]) {
         let input = &mut Cursor::new(file);
@@ -114,7 +114,7 @@ impl VideoSource {
     }
 
     /// Looks at the packet that was read, for what its picture says beside its pixels.
-    pub(in crate::source::video) fn note_beside(&mut self) -> Result<(), SourceError> {
+    pub(in crate::source::video) fn note_annotations(&mut self) -> Result<(), SourceError> {
         if !self.is_picture_of_pipe() {
             return Ok(());
         }
@@ -124,13 +124,13 @@ impl VideoSource {
                 "is a lossless JPEG of {bits} bits, of which FFmpeg makes other pixels; convert it first"
             )));
         }
-        self.findings.beside.note_packet(file);
+        self.findings.annotations.note_packet(file);
         Ok(())
     }
 
     /// Notes, at the end, what pictures out of a pipe say beside their pixels and is left out.
-    pub(in crate::source::video) fn lose_beside(&mut self) -> Result<(), SourceError> {
-        match self.beside_sentence() {
+    pub(in crate::source::video) fn lose_annotations(&mut self) -> Result<(), SourceError> {
+        match self.annotations_sentence() {
             Some(lost) => self.findings.lose(&self.file, lost),
             None => Ok(()),
         }
@@ -138,13 +138,13 @@ impl VideoSource {
 
     /// What pictures out of a pipe say beside their pixels and is left out, once, as a sentence. What a
     /// single one is made of is not looked at.
-    pub(super) fn beside_sentence(&mut self) -> Option<String> {
-        let is_said = std::mem::replace(&mut self.findings.beside.is_said, true);
+    pub(super) fn annotations_sentence(&mut self) -> Option<String> {
+        let is_said = std::mem::replace(&mut self.findings.annotations.is_said, true);
         if is_said || self.maker.made == 0 || !self.is_picture_of_pipe() {
             return None;
         }
         if self.maker.made == 1 && self.input.state == ReadState::Ended {
-            let orientation = if self.findings.beside.gives_turn {
+            let orientation = if self.findings.annotations.gives_turn {
                 ""
             } else {
                 "orientation, "
@@ -155,7 +155,7 @@ impl VideoSource {
                  are left out; give it as a file"
             ));
         }
-        let words = self.findings.beside.lost().join(", ");
+        let words = self.findings.annotations.lost().join(", ");
         (!words.is_empty()).then(|| {
             format!(
                 "they are pictures out of a pipe, of which FFmpeg gives the pixels alone: what they say \
