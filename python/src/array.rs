@@ -6,7 +6,7 @@
 //!               |c c c|c c c|c c c| padding |      row_stride from one row to the next
 //! ```
 //!
-//! An array tells this itself (`__array_struct__`). Pixels of a row must stand side by side, and rows from
+//! These come from the array's `__array_struct__`. Pixels of a row must stand side by side, and rows from
 //! top to bottom; the Python half copies what lies otherwise.
 #![allow(unsafe_code)]
 
@@ -56,7 +56,7 @@ impl<'a> Pictures<'a> {
         if !array.is_exact_instance(NDARRAY.import(array.py(), "numpy", "ndarray")?) {
             return Err(Failure::value("pictures are filtered in arrays of NumPy"));
         }
-        // Of the ways in which an array tells this the one that takes the least time.
+        // The fastest to read of NumPy's interfaces.
         let capsule = array.getattr(intern!(array.py(), "__array_struct__"))?;
         // SAFETY: the interpreter is held, and any object may be asked. A capsule without a name, of an array
         // of NumPy, holds what NumPy says that it holds, and lives until the end of this function.
@@ -160,7 +160,10 @@ impl<'a> Pictures<'a> {
     pub(crate) fn picture_mut(&mut self, index: usize) -> &mut [u8] {
         assert!(self.is_writable, "results are stored in a read-only array");
         let address = self.address_of(index);
-        // SAFETY: as in `picture`; the array may be written to, and `&mut self` lends one picture at a time.
+        // SAFETY: NumPy's account of an array (its address, shape and strides) holds while the array is
+        // borrowed, which `'a` is; the bytes from a picture's first sample to its last lie in the memory that
+        // the array is a view of, which may be written to. `&mut self` lends one picture at a time, and no
+        // other thread of Python may use it meanwhile, as `filter` says.
         unsafe { std::slice::from_raw_parts_mut(with_exposed_provenance_mut(address), self.picture_bytes()) }
     }
 

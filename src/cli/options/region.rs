@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// What a run says that passes over no frame, because they are counted.
 pub(crate) const READ_FROM_THE_BEGINNING: &str =
-    "the input is read from its beginning: a region or a matte goes by the number of a frame";
+    "the input is read from its beginning: a region or a matte depends on the number of a frame";
 
 /// The part of each picture that is filtered.
 #[derive(Debug, Clone, Args)]

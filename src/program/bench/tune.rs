@@ -88,7 +88,7 @@ pub struct Tuning {
     pub kept: Option<String>,
     /// One a work, in the order of their measuring.
     pub cells: Vec<TunedCell>,
-    /// What `--engine auto` goes by; `None` if it was not measured.
+    /// What `--engine auto` decides by; `None` if it was not measured.
     pub crossover: Option<Crossover>,
     /// What could not be measured, and why.
     pub notes: Vec<String>,
@@ -329,7 +329,7 @@ impl fmt::Display for Tuning {
         match (&self.kept, self.ending) {
             (Some(file), _) => writeln!(
                 f,
-                "\nkept in {file}; --memory auto goes by it from now on, until driver, NVRTC or framepipe \
+                "\nkept in {file}; --memory auto uses it from now on, until driver, NVRTC or framepipe \
                  change"
             ),
             (None, Completion::Interrupted) => writeln!(f, "\ninterrupted: nothing of this is kept"),

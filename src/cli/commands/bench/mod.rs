@@ -23,7 +23,7 @@ pub(crate) enum BenchCommand {
     /// Threads of the CPU engine.
     Threads(Box<sweep::threads::ThreadsArguments>),
     /// Which memory variant is the fastest for which mask, format and size on this card, and from how many
-    /// frames on the card is worth its start; `--memory auto` and `--engine auto` go by it from then on.
+    /// frames on the card is worth its start; `--memory auto` and `--engine auto` use it from then on.
     Tune(tune::TuneArguments),
     /// The whole pipeline in its steady state: throughput over time, drift, latencies.
     Pipeline(Box<pipeline::PipelineArguments>),

@@ -32,8 +32,10 @@ pub enum RegionError {
          120f..240f"
     )]
     NoTimes(String),
-    /// A region or a matte goes by frames from the input's beginning, and some were left out uncounted.
-    #[error("{0} goes by the number of a frame in the input, and frames were left out without counting them")]
+    /// A region or a matte depends on the number of a frame, and some frames were left out uncounted.
+    #[error(
+        "{0} depends on the number of a frame in the input, and frames were left out without counting them"
+    )]
     Uncounted(String),
     /// The matte could not be read.
     #[error("{0}")]

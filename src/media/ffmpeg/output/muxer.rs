@@ -1,4 +1,8 @@
-//! Output containers.
+//! Writing a container with FFmpeg: its streams and their texts, the head, packets in the order of their
+//! times, the end. The file is one that the caller made, or lies in memory, for a rehearsal.
+//!
+//! Transport streams keep the input's PIDs where these are free (`settle_ids`). Packets of each stream are
+//! counted, since a container may refuse them long after it took them (`refused`).
 #![allow(unsafe_code)]
 
 use crate::frame::{Rational, SideData};
@@ -578,7 +582,7 @@ impl Muxer {
         let mut taken = vec![table];
         let mut others = Vec::new();
         for &stream in &streams {
-            // SAFETY: as above.
+            // SAFETY: the stream is one of this context, which is borrowed mutably, and lives as long.
             let id = unsafe { (*stream).id };
             if is_stated(&stream) && !taken.contains(&id) {
                 taken.push(id);
@@ -587,7 +591,8 @@ impl Muxer {
             }
         }
         for stream in others {
-            // SAFETY: as above; parameters live as long as their stream.
+            // SAFETY: the stream is one of this context, which is borrowed mutably; its parameters live as
+            // long, and nothing writes to them here.
             let parameters = unsafe { &*(*stream).codecpar };
             let first = match (parameters.codec_type, parameters.codec_id) {
                 _ if !is_disc => option(c"mpegts_start_pid").unwrap_or(0x100),
@@ -599,7 +604,8 @@ impl Muxer {
             };
             if let Some(free) = (first..STATED_PIDS.end).find(|id| !taken.contains(id)) {
                 taken.push(free);
-                // SAFETY: as above.
+                // SAFETY: the stream is one of this context, which is borrowed mutably, and lives as long; no
+                // reference to it is left.
                 unsafe { (*stream).id = free };
             }
         }

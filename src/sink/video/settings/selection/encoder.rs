@@ -179,8 +179,7 @@ fn check_nvenc(kind: EncoderKind) -> Result<(), String> {
             |kind| format!("use --encoder {}, which encodes on the CPU", kind.name()),
         );
         format!(
-            "{name} needs an NVIDIA card with an encoder (NVENC), and there is none to be had: {reason}; \
-             {instead}"
+            "{name} needs an NVIDIA card with an encoder (NVENC), and none can be used: {reason}; {instead}"
         )
     })
 }
