@@ -1,102 +1,60 @@
 //! Frames as image files, encoded by as many threads as the pipeline likes, each file complete before it has
 //! its name.
+//!
+//! ```text
+//!   options.rs      what the caller chooses
+//!   naming.rs       the name and the kind of each frame's file; names.rs: those that are taken are refused;
+//!                   lock.rs: one run for a folder
+//!   a frame         accounted for in the ledger, turned, gray to full range (`settle`)
+//!      |
+//!   picture.rs      its pixels as the kind stores them (stored.rs, radiance.rs)
+//!      |
+//!   encode.rs       by the image crate or ffmpeg_encoder.rs; exr.rs: all channels of OpenEXR
+//!      |            annotations go in behind (significant_bits.rs: what is true of these pixels)
+//!   shared.rs       what all threads have found, for the last word
+//! ```
 
 mod encode;
 mod exr;
 mod ffmpeg_encoder;
+mod lock;
+mod names;
 mod naming;
+mod options;
 mod picture;
 mod radiance;
+mod shared;
+mod significant_bits;
 mod stored;
 
 pub use encode::encoded;
 pub use naming::{Naming, is_target, kind_for};
+pub use options::ImageOptions;
 pub use stored::{accepts, holds_opaque, nearest};
 
-use super::atomic_file::{AtomicFile, is_empty_file, remove_left_overs};
+use super::atomic_file::AtomicFile;
 use super::ledger::{Outcome, PlainLedger, stated};
 use super::{IndexedSink, Rules, SinkError, Written};
-use crate::annotations::{self, Annotations, Arrangement};
-use crate::frame::Channel;
+use crate::annotations::{self, Arrangement};
 use crate::frame::fact::{Fact, Samples};
 use crate::frame::{ColourModel, Frame, Range, RangeChange, Remarks, Turn};
 use crate::media::still::ImageKind;
 use crate::source::StreamInfo;
-use crate::wording::{and_list, counted};
+use crate::wording::counted;
 use image::ImageError;
+use lock::locked;
 use naming::Target;
 use picture::{Picture, pixels};
+use shared::Shared;
+use significant_bits::fitting;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{BufWriter, Cursor, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stored::{Stored, cannot_hold, stored};
-
-/// How image files are named and encoded.
-#[derive(Debug, Clone)]
-pub struct ImageOptions {
-    /// The kind of file; by default what the target's extension says, else what the source's files are, else
-    /// PNG.
-    pub kind: Option<ImageKind>,
-    /// JPEG quality, 1 to 100.
-    pub jpeg_quality: u8,
-    /// PNG compression, 0 (none) to 9 (smallest); `None` for a fast one that packs well.
-    pub png_level: Option<u8>,
-    /// The number of the first frame in names that are made from numbers; by default that of the source's
-    /// frames, where they have numbers, else 0.
-    pub start: Option<i64>,
-    /// The numbers of the source's frames, if a pattern names them.
-    pub numbers: Option<Arc<[i64]>>,
-    /// Replace existing files.
-    pub overwrite: bool,
-    /// Replace existing files without a byte.
-    pub replaces_empty: bool,
-    /// Other runs write other files into the same folder meanwhile.
-    pub shares_folder: bool,
-    /// Fail where a fact about the pictures would be lost.
-    pub strict: bool,
-    /// Sound and other streams of the input are not wanted: their absence is no loss.
-    pub pictures_alone: bool,
-    /// Find out only what would be written, and what would be refused: no file gets its name.
-    pub trial: bool,
-    /// The files that the frames come from, if known: names in a directory follow theirs, and clashes are
-    /// found beforehand.
-    pub sources: Option<Arc<[PathBuf]>>,
-}
-
-impl Default for ImageOptions {
-    fn default() -> Self {
-        ImageOptions {
-            kind: None,
-            jpeg_quality: 90,
-            png_level: None,
-            start: None,
-            numbers: None,
-            overwrite: false,
-            replaces_empty: false,
-            shares_folder: false,
-            strict: false,
-            pictures_alone: false,
-            trial: false,
-            sources: None,
-        }
-    }
-}
-
-impl ImageOptions {
-    fn rules(&self) -> Rules {
-        Rules {
-            overwrite: self.overwrite,
-            strict: self.strict,
-            pictures_alone: self.pictures_alone,
-            trial: self.trial,
-        }
-    }
-}
 
 /// Writes frames as image files: to a single file (one frame), a numbered pattern (`out/%05d.png`), or a
 /// directory, where files are named after the frames' own files, or else `000000.png` and so on. A directory
@@ -183,26 +141,6 @@ struct Images {
     folder_lock: Option<File>,
 }
 
-/// A lock on a folder, so that of two runs that would mix their files one is refused, unless both are to
-/// share it; `None` where folders cannot be locked.
-fn locked(folder: &Path, shared: bool) -> Result<Option<File>, SinkError> {
-    let Ok(file) = File::open(folder) else {
-        return Ok(None);
-    };
-    let lock = match shared {
-        true => file.try_lock_shared(),
-        false => file.try_lock(),
-    };
-    match lock {
-        Ok(()) => Ok(Some(file)),
-        Err(fs::TryLockError::WouldBlock) => Err(SinkError::Unsupported {
-            path: folder.display().to_string(),
-            problem: "another run writes into this folder; wait for it, or choose another one".to_owned(),
-        }),
-        Err(fs::TryLockError::Error(_)) => Ok(None),
-    }
-}
-
 /// What to do about facts that are lost.
 const ADVICE: &str = "a video such as .mkv keeps it";
 
@@ -210,144 +148,9 @@ const ADVICE: &str = "a video such as .mkv keeps it";
 const ADVICE_ON_COLOURS: &str = "a video such as .mkv keeps it, or bring the colours to what untagged \
      pictures are taken for (bt709 or sRGB)";
 
-#[derive(Default)]
-struct Shared {
-    /// Names given so far in a directory, where two source files may want the same.
-    names: HashSet<PathBuf>,
-    notes: BTreeSet<String>,
-    warnings: BTreeSet<String>,
-    /// The kinds of the files, each once.
-    kinds: Vec<ImageKind>,
-    /// The only file of a single-file target: put in its place at the end, when it is known to be the only
-    /// one.
-    single: Option<AtomicFile>,
-}
-
-impl Shared {
-    fn note_kind(&mut self, kind: ImageKind) {
-        if !self.kinds.contains(&kind) {
-            self.kinds.push(kind);
-        }
-    }
-
-    /// The names of the kinds, in the order of the alphabet, since threads write in any.
-    fn kinds(&self) -> String {
-        let mut names: Vec<String> = self.kinds.iter().map(ToString::to_string).collect();
-        names.sort_unstable();
-        and_list(&names)
-    }
-}
-
 impl Images {
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn several(&self) -> SinkError {
-        SinkError::Unsupported {
-            path: self.label.clone(),
-            problem: format!(
-                "is one image file, and there is more than one frame; write to a directory or to a numbered \
-                 pattern such as out-%05d.{}{}{}",
-                self.naming.kind.extension(),
-                match ImageKind::of(Path::new(&self.label)) {
-                    Some(ImageKind::Png) => ", or an animation to a file that ends in .apng",
-                    _ => "",
-                },
-                match self.options.sources {
-                    Some(_) => "; --frames chooses a single one of the input's, such as 0-0",
-                    None => "",
-                }
-            ),
-        }
-    }
-
-    fn clash(&self, path: &Path) -> SinkError {
-        SinkError::Unsupported {
-            path: path.display().to_string(),
-            problem:
-                "two frames' files would get this name; write to a numbered pattern such as out-%05d.png"
-                    .to_owned(),
-        }
-    }
-
-    /// True if a file of this name that is there may be replaced.
-    fn replaces(&self, path: &Path) -> bool {
-        let is_empty = || path.metadata().is_ok_and(|facts| is_empty_file(&facts));
-        self.options.overwrite || self.options.replaces_empty && is_empty()
-    }
-
-    /// Refuses what can be known to fail before the first frame.
-    fn look_ahead(&self, info: &StreamInfo) -> Result<(), SinkError> {
-        let sources = self.options.sources.as_deref();
-        let count = sources.map(|s| s.len() as u64).or(info.frames);
-        if self.naming.is_single() {
-            if count.is_some_and(|c| c > 1) {
-                return Err(self.several());
-            }
-            return match &self.naming.place {
-                Target::Single(path) => self.look_at(path),
-                _ => Ok(()),
-            };
-        }
-        if let Some(folder) = self.naming.folder() {
-            remove_left_overs(folder);
-        }
-        let Some(sources) = sources else {
-            return match self.taken(count.unwrap_or(1)) {
-                Some(path) if !self.options.overwrite => Err(SinkError::Exists {
-                    path: path.display().to_string(),
-                }),
-                _ => Ok(()),
-            };
-        };
-        let mut names = HashSet::new();
-        let mut kinds = HashSet::new();
-        for (sequence, source) in (0..).zip(sources) {
-            let (path, kind) = self.naming.name(sequence, Some(source));
-            if kinds.insert(kind)
-                && let Some(problem) = ffmpeg_encoder::missing(kind)
-            {
-                return Err(SinkError::Unsupported {
-                    path: path.display().to_string(),
-                    problem,
-                });
-            }
-            if path.exists() && !self.replaces(&path) {
-                return Err(SinkError::Exists {
-                    path: path.display().to_string(),
-                });
-            }
-            if matches!(self.naming.place, Target::Directory(_)) && !names.insert(path.clone()) {
-                return Err(self.clash(&path));
-            }
-        }
-        Ok(())
-    }
-
-    /// Refuses a single file that is there, or whose folder is not.
-    fn look_at(&self, path: &Path) -> Result<(), SinkError> {
-        let label = || self.label.clone();
-        // A device, such as /dev/null, is written whatever is there.
-        if path.is_file() && !self.replaces(path) {
-            return Err(SinkError::Exists { path: label() });
-        }
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let found = folder.map_or(Ok(()), |folder| folder.metadata().map(|_| ()));
-        found.map_err(|cause| SinkError::Io { path: label(), cause })
-    }
-
-    /// The first file that is there already of those that `count` frames without files of their own go to.
-    /// The folder is listed, since a header may state any number of frames.
-    fn taken(&self, count: u64) -> Option<PathBuf> {
-        let folder = self.naming.folder().unwrap_or(Path::new("."));
-        fs::read_dir(folder)
-            .ok()?
-            .flatten()
-            .filter_map(|entry| self.naming.sequence(&entry.file_name()))
-            .filter(|&sequence| sequence < count && self.naming.name(sequence, None).0.exists())
-            .min()
-            .map(|sequence| self.naming.name(sequence, None).0)
     }
 
     /// Accounts for what the frame says, and turns it as its stream is to be shown: viewers of stills
@@ -654,58 +457,6 @@ fn hidden(pixels: u64) -> String {
          TIFF keep it",
         counted(pixels, "pixel")
     )
-}
-
-/// The annotations that are true of `pixels`, which are stored so.
-fn fitting(annotations: &Annotations, stored: Stored, pixels: &[u8]) -> Annotations {
-    let most = if stored.deep { 16 } else { 8 };
-    let mut fitting = annotations.clone();
-    let channels = stored.channels.len();
-    let has_alpha = stored.channels.contains(&Channel::Alpha);
-    // Alpha that is new has all bits, and what is said of one that is gone says nothing.
-    let fits = |bits: &Vec<u8>| bits.len() == channels || has_alpha && bits.len() + 1 == channels;
-    fitting.significant_bits = fitting
-        .significant_bits
-        .map(|mut bits| {
-            if !has_alpha && bits.len() == channels + 1 && matches!(channels, 1 | 3) {
-                bits.truncate(channels);
-            }
-            bits
-        })
-        .filter(|bits| fits(bits) && bits.iter().all(|&bits| bits <= most))
-        // A filter's results have more.
-        .filter(|bits| stored.float || have_only(pixels, stored, bits));
-    fitting
-}
-
-/// True if so many bits of each channel's samples say what the samples are: those below are zero, repeat
-/// them, or are what scaling them to the whole range makes.
-fn have_only(pixels: &[u8], stored: Stored, bits: &[u8]) -> bool {
-    let (depth, bytes) = if stored.deep { (16, 2) } else { (8, 1) };
-    let most = (1_u32 << depth) - 1;
-    let said = |sample: u32, bits: u32| {
-        let lower = depth - bits;
-        let value = sample >> lower;
-        let least = (1_u32 << bits) - 1;
-        let scaled = (value * most + least / 2) / least;
-        let mut repeated = value << lower;
-        let mut filled = bits;
-        while filled < depth {
-            repeated |= repeated >> filled;
-            filled *= 2;
-        }
-        [value << lower, scaled, repeated].contains(&sample)
-    };
-    bits.iter().enumerate().all(|(slot, &bits)| {
-        let bits = u32::from(bits);
-        // Sixteen bits are little-endian here.
-        let samples = pixels
-            .chunks_exact(bytes)
-            .skip(slot)
-            .step_by(stored.channels.len());
-        let mut samples = samples.map(|s| s.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte)));
-        bits >= depth || samples.all(|sample| said(sample, bits))
-    })
 }
 
 impl IndexedSink for Images {
