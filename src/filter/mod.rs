@@ -23,18 +23,29 @@ pub use masks::named::{NAMED_MASKS, NamedMask, Parameter, Preset, Range as Param
 pub use masks::number::NumberError;
 pub use masks::rank::{Factors, RANK_TOLERANCE, factors, rank};
 pub use plan::error::PlanError;
-pub use plan::float::pyramid::FloatPyramid;
-pub use plan::float::{
-    FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatMask, FloatPlan, FloatStep,
-};
+pub use plan::float::FloatPlan;
+pub use plan::integer::Plan;
 pub(crate) use plan::integer::compass::{Compass, RING};
-pub use plan::integer::division::{Division, SignedDivision, WordDivision};
-pub use plan::integer::kernel::{Column, CombinedKernel, Combining, DirectKernel, Pass, SeparableKernel};
-pub use plan::integer::quantise::{Limits, QuantiseError, Quantised, quantise};
-pub use plan::integer::{ChannelStep, Convolve, Kernel, Plan, Step, WeightedKernel};
-pub use plan::pyramid::{PyramidGrid, PyramidKernel};
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use response::{Response, Scale};
+
+// What plans are made of, for the engines, and for the tests and benchmarks of this package.
+#[doc(hidden)]
+pub use plan::float::pyramid::FloatPyramid;
+#[doc(hidden)]
+pub use plan::float::{
+    FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatMask, FloatStep,
+};
+#[doc(hidden)]
+pub use plan::integer::division::{Division, SignedDivision, WordDivision};
+#[doc(hidden)]
+pub use plan::integer::kernel::{Column, CombinedKernel, Combining, DirectKernel, Pass, SeparableKernel};
+#[doc(hidden)]
+pub use plan::integer::quantise::{Limits, QuantiseError, Quantised, quantise};
+#[doc(hidden)]
+pub use plan::integer::{ChannelStep, Convolve, Kernel, Step, WeightedKernel};
+#[doc(hidden)]
+pub use plan::pyramid::{PyramidGrid, PyramidKernel};
 
 use language::grammar;
 use std::fmt;
