@@ -15,11 +15,9 @@ use std::path::{Path, PathBuf};
 /// Gives back a line that says what was written.
 pub fn blur(input: &Path, output: &Path) -> Result<String, Box<dyn Error>> {
     let files = source::images::open(input, &ImageSourceOptions::default())?;
-    let options = ImageOptions {
-        // Names in a folder follow those of the input.
-        sources: Some(files.names().clone()),
-        ..ImageOptions::default()
-    };
+    let mut options = ImageOptions::default();
+    // Names in a folder follow those of the input.
+    options.sources = Some(files.names().clone());
     let sink = sink::images::create(output, files.info(), &options)?;
     let engine = Cpu::new(Chain::parse("gaussian:sigma=3")?, 0)?;
 

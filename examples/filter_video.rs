@@ -17,11 +17,8 @@ use std::path::{Path, PathBuf};
 /// Gives back what was measured.
 pub fn filter(input: &Path, output: &Path) -> Result<Report, Box<dyn Error>> {
     let source = VideoSource::open(input, &VideoSourceOptions::default())?;
-    let options = VideoOptions {
-        path: output.to_owned(),
-        copy_streams: true,
-        ..VideoOptions::default()
-    };
+    let mut options = VideoOptions::new(output);
+    options.copy_streams = true;
     let sink = VideoSink::create(source.info(), options)?;
     let engine = Cpu::new(Chain::parse("gaussian:sigma=0.8,unsharp:sigma=2:amount=0.7")?, 0)?;
 

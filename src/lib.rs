@@ -62,8 +62,10 @@
 //!
 //! # What may change
 //!
-//! Errors, reports and stream facts are `#[non_exhaustive]`. Structs of options may gain fields: write
-//! `..Default::default()` at their end. Results keep their bits.
+//! Errors, reports, stream facts, and the enums of borders, responses and kinds of images are
+//! `#[non_exhaustive]`, and so are the options of sources, sinks and the pipeline: change what `default()`
+//! gives (`let mut options = ImageOptions::default(); options.overwrite = true;`). Other structs of options
+//! may gain fields, too: write `..Default::default()` at their end. Results keep their bits.
 
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]

@@ -506,10 +506,9 @@ fn read(files: &source::images::ImageFiles, index: u64) -> Frame {
 }
 
 fn replacing() -> ImageOptions {
-    ImageOptions {
-        overwrite: true,
-        ..ImageOptions::default()
-    }
+    let mut options = ImageOptions::default();
+    options.overwrite = true;
+    options
 }
 
 fn numbered(mut frame: Frame, sequence: u64) -> Frame {
@@ -715,10 +714,8 @@ fn a_directory_is_read_in_order_and_written_under_the_same_names() {
 
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("new/out");
-    let options = ImageOptions {
-        sources: Some(files.files().clone()),
-        ..ImageOptions::default()
-    };
+    let mut options = ImageOptions::default();
+    options.sources = Some(files.files().clone());
     let sink = sink::images::create(&target, files.info(), &options).unwrap();
     // Two threads, backwards.
     std::thread::scope(|scope| {
@@ -764,11 +761,9 @@ fn frames_without_files_are_numbered() {
         names(&folder.path().join("plain")),
         ["000000.png", "000001.png", "000002.png"]
     );
-    let options = ImageOptions {
-        kind: Some(ImageKind::Tiff),
-        start: Some(5),
-        ..ImageOptions::default()
-    };
+    let mut options = ImageOptions::default();
+    options.kind = Some(ImageKind::Tiff);
+    options.start = Some(5);
     write(&folder.path().join("tiffs"), &options);
     assert_eq!(
         names(&folder.path().join("tiffs")),
@@ -820,10 +815,8 @@ fn one_file_holds_one_frame() {
 #[test]
 fn two_sources_of_one_name_clash() {
     let folder = tempfile::tempdir().unwrap();
-    let options = ImageOptions {
-        sources: Some([PathBuf::from("a/x.png"), PathBuf::from("b/x.png")].into()),
-        ..ImageOptions::default()
-    };
+    let mut options = ImageOptions::default();
+    options.sources = Some([PathBuf::from("a/x.png"), PathBuf::from("b/x.png")].into());
     let target = folder.path().join("out");
     let facts = info(format("gray"), 4, 4);
     let message = sink::images::create(&target, &facts, &options)
@@ -934,10 +927,8 @@ fn a_large_picture_may_come_in_as_few_bytes_as_its_kind_allows() {
 #[test]
 fn broken_images_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let strict = ImageSourceOptions {
-        strict: true,
-        ..ImageSourceOptions::default()
-    };
+    let mut strict = ImageSourceOptions::default();
+    strict.strict = true;
     let problem = |name: &str, content: &[u8]| {
         let file = folder.path().join(name);
         fs::write(&file, content).unwrap();
@@ -1052,10 +1043,8 @@ fn stills_have_the_formats_that_their_names_say() {
         ("still-rgba.png", "rgba"),
     ] {
         let path = samples().join(file);
-        let options = ImageSourceOptions {
-            fps: Some(Rational { num: 25, den: 1 }),
-            ..ImageSourceOptions::default()
-        };
+        let mut options = ImageSourceOptions::default();
+        options.fps = Some(Rational { num: 25, den: 1 });
         let files = source::images::open(&path, &options).unwrap();
         assert_eq!(files.info().format.name(), name);
         let frame = read(&files, 0);

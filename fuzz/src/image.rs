@@ -8,10 +8,8 @@ use framepipe::source::images::{ImageSourceOptions, open};
 pub fn run(data: &[u8]) {
     let path = common::file_of(data);
     let strict = data.last().is_some_and(|b| b & 1 == 1);
-    let options = ImageSourceOptions {
-        strict,
-        ..ImageSourceOptions::default()
-    };
+    let mut options = ImageSourceOptions::default();
+    options.strict = strict;
     let images = match open(&path, &options) {
         Ok(images) => images,
         Err(error) => return assert!(!error.to_string().is_empty()),

@@ -7,11 +7,9 @@ use framepipe::source::video::{VideoSource, VideoSourceOptions};
 pub fn run(data: &[u8]) {
     let path = common::file_of(data);
     let strict = data.last().is_some_and(|b| b & 1 == 1);
-    let options = VideoSourceOptions {
-        strict,
-        threads: Some(1),
-        ..VideoSourceOptions::default()
-    };
+    let mut options = VideoSourceOptions::default();
+    options.strict = strict;
+    options.threads = Some(1);
     match VideoSource::open(&path, &options) {
         Ok(mut source) => {
             let info = source.info();

@@ -105,10 +105,8 @@ fn open_source(
     strict: bool,
 ) -> Result<AnySource, Failure> {
     if listing::names_images(path) {
-        let options = ImageSourceOptions {
-            strict,
-            ..ImageSourceOptions::default()
-        };
+        let mut options = ImageSourceOptions::default();
+        options.strict = strict;
         return Ok(AnySource::indexed(images::open(path, &options)?));
     }
     if path
@@ -117,18 +115,16 @@ fn open_source(
     {
         return Ok(AnySource::Stream(y4m::open(path, None)?));
     }
-    let options = VideoSourceOptions {
-        strict,
-        decoders: card.map(|card| Decoders {
-            place: Place::Cards(vec![card]),
-            count: None,
-            memory: None,
-            range,
-            consent: Some(Consent::if_long()),
-            is_expected: true,
-        }),
-        ..VideoSourceOptions::default()
-    };
+    let mut options = VideoSourceOptions::default();
+    options.strict = strict;
+    options.decoders = card.map(|card| Decoders {
+        place: Place::Cards(vec![card]),
+        count: None,
+        memory: None,
+        range,
+        consent: Some(Consent::if_long()),
+        is_expected: true,
+    });
     Ok(AnySource::Stream(animation::open(path, &options)?))
 }
 
@@ -326,10 +322,8 @@ impl Reader {
             sink = converting(sink, path.display().to_string(), &info, choose.clone(), strict);
             info = info_after(&info, &choose);
         }
-        let options = PipelineOptions {
-            strict,
-            ..PipelineOptions::default()
-        };
+        let mut options = PipelineOptions::default();
+        options.strict = strict;
         let job = Job {
             source,
             engine,

@@ -65,18 +65,15 @@ impl Writer {
         copy_streams: bool,
         strict: bool,
     ) -> Result<Writer, Failure> {
-        let options = VideoOptions {
-            path,
-            overwrite,
-            encoder,
-            quality,
-            preset,
-            pixel_format,
-            encoder_options,
-            copy_streams,
-            strict,
-            ..VideoOptions::default()
-        };
+        let mut options = VideoOptions::new(path);
+        options.overwrite = overwrite;
+        options.encoder = encoder;
+        options.quality = quality;
+        options.preset = preset;
+        options.pixel_format = pixel_format;
+        options.encoder_options = encoder_options;
+        options.copy_streams = copy_streams;
+        options.strict = strict;
         let info = like.get().info.clone();
         let sink = py.detach(|| VideoSink::create(&info, options))?;
         let stop = Stop::new();

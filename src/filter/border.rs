@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 /// How pixels outside the frame are made. The same words and the same pixels on every engine.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[non_exhaustive]
 pub enum Border {
     /// The edge pixel, repeated: `aaa|abcd|ddd`.
     #[default]

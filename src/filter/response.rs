@@ -10,9 +10,11 @@
 //! ```
 
 use super::Mask;
+use std::fmt;
 
 /// How a filter's result follows from the sums of its masks.
 #[derive(Debug, Clone, PartialEq, Default)]
+#[non_exhaustive]
 pub enum Response {
     /// The sum over the filter's mask.
     #[default]
@@ -60,6 +62,29 @@ impl Response {
             Response::Largest { others } => Response::Largest {
                 others: others.iter().map(Mask::flipped).collect(),
             },
+        }
+    }
+}
+
+/// How the sums of the masks are combined, in words.
+impl fmt::Display for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Response::Linear => f.write_str("the sum"),
+            Response::Absolute => f.write_str("the absolute value of the sum"),
+            Response::Magnitude { scale, .. } => {
+                f.write_str("the root of the sum of the squares of both sums")?;
+                match (scale.numerator, scale.denominator) {
+                    (1, 1) => Ok(()),
+                    (n, 1) => write!(f, ", times {n}"),
+                    (n, d) => write!(f, ", times {n}/{d}"),
+                }
+            }
+            Response::Largest { others } => write!(f, "the largest of the {} sums", others.len() + 1),
+            Response::WideGaussian { sigma } => write!(
+                f,
+                "a Gaussian of sigma {sigma}, which fits no mask and is made of a smaller picture"
+            ),
         }
     }
 }

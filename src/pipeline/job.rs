@@ -21,6 +21,7 @@ pub struct Job {
 
 /// How many threads and buffers a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PipelineOptions {
     /// Frames that may wait between two stages, at least 1. More evens out stages of uneven speed and costs
     /// memory and latency.
@@ -74,6 +75,7 @@ impl Job {
 
     /// Lets results stay in the memory of the engine's device where the sink reads them there. Called before
     /// the run, or not at all: then results go through the host's memory.
+    #[doc(hidden)]
     pub fn share_device(&mut self) {
         let reads = self.sink.read_on_device(self.engine.result_device());
         self.engine.leave_results(reads);
@@ -104,6 +106,7 @@ impl Job {
     }
 
     /// Bytes that the buffers of run and engine may come to, by the first frame's size.
+    #[doc(hidden)]
     pub fn buffer_bytes(&self) -> u128 {
         match self.layouts() {
             Ok((input, output)) => {

@@ -154,6 +154,7 @@ fn walk(border: Border, at: i64, len: i64) -> Option<i64> {
             Border::Mirror if len == 1 => 0,
             Border::Mirror if at < 0 => -at,
             Border::Mirror => 2 * len - 2 - at,
+            other => panic!("no oracle of {other}"),
         };
     }
     Some(at)

@@ -217,6 +217,7 @@ pub(crate) fn real(
         }
         Response::Largest { .. } => filter.masks().map(sum).fold(f64::MIN, f64::max),
         Response::WideGaussian { .. } => panic!("tests/engines/wide_gaussians.rs has an oracle of its own"),
+        other => panic!("no oracle of {other:?}"),
     };
     let bias = if channel.is_chroma() || channel == Channel::Alpha {
         0.0

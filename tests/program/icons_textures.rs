@@ -26,10 +26,8 @@ impl Read {
 }
 
 fn read_as(path: &Path, strict: bool) -> Result<Read, String> {
-    let options = ImageSourceOptions {
-        strict,
-        ..ImageSourceOptions::default()
-    };
+    let mut options = ImageSourceOptions::default();
+    options.strict = strict;
     let files = images::open(path, &options).map_err(|e| e.to_string())?;
     let buffer = Buffer::unpooled(Box::new(Vec::new()));
     let frame = files.read(0, buffer).map_err(|e| e.to_string())?;
@@ -465,10 +463,8 @@ fn the_largest_icon_is_read_and_the_others_are_named() {
 
 /// The first frame of a file that FFmpeg reads, and the remarks.
 fn by_video_source(path: &Path, strict: bool) -> Result<(Vec<u8>, Remarks), String> {
-    let options = VideoSourceOptions {
-        strict,
-        ..VideoSourceOptions::default()
-    };
+    let mut options = VideoSourceOptions::default();
+    options.strict = strict;
     let mut source = VideoSource::open(path, &options).map_err(|e| e.to_string())?;
     let (_keep, stop) = crossbeam_channel::bounded(0);
     let supply = Supply {

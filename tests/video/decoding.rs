@@ -355,10 +355,8 @@ fn difference(frame: &Frame, number: usize, mut expected: &[u8]) -> Option<Strin
 
 /// One clip, decoded once by framepipe.
 fn compare(path: &Path, threads: usize) -> Verdict {
-    let options = VideoSourceOptions {
-        threads: Some(threads),
-        ..VideoSourceOptions::default()
-    };
+    let mut options = VideoSourceOptions::default();
+    options.threads = Some(threads);
     let mut source = match VideoSource::open(path, &options) {
         Ok(source) => source,
         Err(e) => return Verdict::Different(e.to_string()),

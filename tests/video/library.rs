@@ -105,29 +105,29 @@ fn open(path: &Path) -> Result<VideoSource, SourceError> {
     VideoSource::open(path, &VideoSourceOptions::default())
 }
 
+/// `options` with something else.
+fn changed<T>(mut options: T, change: impl FnOnce(&mut T)) -> T {
+    change(&mut options);
+    options
+}
+
 fn open_strict(path: &Path) -> Result<VideoSource, SourceError> {
     VideoSource::open(
         path,
-        &VideoSourceOptions {
-            strict: true,
-            ..VideoSourceOptions::default()
-        },
+        &changed(VideoSourceOptions::default(), |options| options.strict = true),
     )
 }
 
 fn to(path: &Path) -> VideoOptions {
-    VideoOptions {
-        path: path.to_owned(),
-        copy_streams: true,
-        ..VideoOptions::default()
-    }
+    let mut options = VideoOptions::new(path);
+    options.copy_streams = true;
+    options
 }
 
 fn lossless(path: &Path) -> VideoOptions {
-    VideoOptions {
-        encoder: Some("ffv1".to_owned()),
-        ..to(path)
-    }
+    let mut options = to(path);
+    options.encoder = Some("ffv1".to_owned());
+    options
 }
 
 /// A pool of so few buffers that a sink which keeps frames would stand still.
@@ -201,10 +201,7 @@ fn an_ordinary_clip_keeps_everything_but_its_pixels() {
     let (input, out) = (sample("clip-720p.mp4"), folder.path().join("out.mp4"));
     let written = transcode(
         &input,
-        VideoOptions {
-            preset: Some("ultrafast".to_owned()),
-            ..to(&out)
-        },
+        changed(to(&out), |options| options.preset = Some("ultrafast".to_owned())),
     )
     .unwrap();
     assert_eq!(written.remarks.warnings, Vec::<String>::new());
@@ -319,10 +316,7 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
         let out = folder.path().join(out);
         let written = transcode(
             &input,
-            VideoOptions {
-                preset: Some("ultrafast".to_owned()),
-                ..to(&out)
-            },
+            changed(to(&out), |options| options.preset = Some("ultrafast".to_owned())),
         )
         .unwrap();
         let (before, after) = (streams(&input), streams(&out));
@@ -433,10 +427,7 @@ fn pictures_are_decoded_into_the_runs_memory_and_never_spoilt_by_who_writes_into
     for input in inputs {
         let mut source = VideoSource::open(
             &input,
-            &VideoSourceOptions {
-                threads: Some(3),
-                ..VideoSourceOptions::default()
-            },
+            &changed(VideoSourceOptions::default(), |options| options.threads = Some(3)),
         )
         .unwrap();
         assert!(source.info().brings_memory, "{}", input.display());
@@ -551,11 +542,9 @@ fn odd_sizes_and_odd_pixels_stay() {
         "{}",
         written.description
     );
-    let forced = VideoOptions {
-        pixel_format: Some("yuv420p".to_owned()),
-        overwrite: true,
-        ..to(&out)
-    };
+    let mut forced = to(&out);
+    forced.pixel_format = Some("yuv420p".to_owned());
+    forced.overwrite = true;
     let error = transcode(&odd, forced).unwrap_err().to_string();
     assert!(error.contains("needs even sizes"), "{error}");
 }
@@ -885,10 +874,8 @@ fn corrupt_packets_are_concealed_and_counted_or_refused() {
     }
     std::fs::write(&broken, bytes).unwrap();
     for threads in [1, 4] {
-        let options = VideoSourceOptions {
-            threads: Some(threads),
-            ..VideoSourceOptions::default()
-        };
+        let mut options = VideoSourceOptions::default();
+        options.threads = Some(threads);
         let mut source = VideoSource::open(&broken, &options).unwrap();
         let frames = drain(&mut source).unwrap();
         assert!((70..=75).contains(&frames), "{frames} frames");
@@ -917,10 +904,11 @@ fn a_patched_picture_is_reported_however_many_threads_decode() {
         bytes[at] ^= 0xff;
     }
     std::fs::write(&broken, bytes).unwrap();
-    let options = |threads, strict| VideoSourceOptions {
-        threads: Some(threads),
-        strict,
-        ..VideoSourceOptions::default()
+    let options = |threads, strict| {
+        let mut options = VideoSourceOptions::default();
+        options.threads = Some(threads);
+        options.strict = strict;
+        options
     };
     let warnings = |threads| {
         let mut source = VideoSource::open(&broken, &options(threads, false)).unwrap();
@@ -1393,10 +1381,8 @@ fn what_is_no_video_is_named() {
         "{}",
         message(&missing)
     );
-    let wrong = VideoSourceOptions {
-        stream: Some(1),
-        ..VideoSourceOptions::default()
-    };
+    let mut wrong = VideoSourceOptions::default();
+    wrong.stream = Some(1);
     let error = VideoSource::open(&sample("clip-720p.mp4"), &wrong)
         .err()
         .unwrap()
@@ -1433,10 +1419,7 @@ fn a_cover_picture_is_not_the_video() {
     let out = folder.path().join("out.mp4");
     let written = transcode_some(
         &mut open(&song).unwrap(),
-        VideoOptions {
-            preset: Some("ultrafast".to_owned()),
-            ..to(&out)
-        },
+        changed(to(&out), |options| options.preset = Some("ultrafast".to_owned())),
         usize::MAX,
     )
     .unwrap();
@@ -1502,10 +1485,9 @@ fn impossible_outputs_are_refused_before_any_work() {
     let out = folder.path().join("out.mp4");
     let unknown = refusal(
         &info,
-        VideoOptions {
-            encoder: Some("no-such-encoder".to_owned()),
-            ..to(&out)
-        },
+        changed(to(&out), |options| {
+            options.encoder = Some("no-such-encoder".to_owned())
+        }),
     );
     assert!(
         unknown.contains("no video encoder 'no-such-encoder'; for mp4 it has ") && unknown.contains("mpeg4"),
@@ -1513,23 +1495,16 @@ fn impossible_outputs_are_refused_before_any_work() {
     );
     let webm = refusal(
         &info,
-        VideoOptions {
-            encoder: Some("mpeg4".to_owned()),
-            ..to(&folder.path().join("out.webm"))
-        },
+        changed(to(&folder.path().join("out.webm")), |options| {
+            options.encoder = Some("mpeg4".to_owned())
+        }),
     );
     assert!(webm.contains("webm cannot hold mpeg4"), "{webm}");
     assert!(refusal(&info, to(&folder.path().join("out.nonsense"))).contains("does not tell the container"));
     let link = folder.path().join("link.mp4");
     std::os::unix::fs::symlink(&input, &link).unwrap();
     for same in [&input, &link] {
-        let error = refusal(
-            &info,
-            VideoOptions {
-                overwrite: true,
-                ..to(same)
-            },
-        );
+        let error = refusal(&info, changed(to(same), |options| options.overwrite = true));
         assert!(error.contains("is the input itself"), "{error}");
         assert!(is_same_file(&input, same));
     }
@@ -1554,11 +1529,12 @@ fn an_encoder_makes_two_passes() {
     let input = sample("clip-rotated.mp4");
     let frames = times(&input).len();
     let out = folder.path().join("out.mkv");
-    let with = |encoder: &str, pairs: &[(&str, String)]| VideoOptions {
-        overwrite: true,
-        encoder: Some(encoder.to_owned()),
-        encoder_options: pairs.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect(),
-        ..to(&out)
+    let with = |encoder: &str, pairs: &[(&str, String)]| {
+        let mut options = to(&out);
+        options.overwrite = true;
+        options.encoder = Some(encoder.to_owned());
+        options.encoder_options = pairs.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect();
+        options
     };
     for (encoder, name) in [("libx264", "x264.log"), ("libx265", "x265.log")] {
         let log = folder.path().join(name);
@@ -1600,13 +1576,14 @@ fn options_reach_encoder_and_container_or_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let input = sample("clip-rotated.mp4");
     let out = folder.path().join("out.mp4");
-    let with = |pairs: &[(&str, &str)]| VideoOptions {
-        overwrite: true,
-        encoder_options: pairs
+    let with = |pairs: &[(&str, &str)]| {
+        let mut options = to(&out);
+        options.overwrite = true;
+        options.encoder_options = pairs
             .iter()
             .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()))
-            .collect(),
-        ..to(&out)
+            .collect();
+        options
     };
     let error = |pairs| transcode(&input, with(pairs)).unwrap_err().to_string();
     let unknown = error(&[("no-such-option", "1")]);
@@ -1632,10 +1609,8 @@ fn options_reach_encoder_and_container_or_are_named() {
         "copy-pic=0",
         "input-csp=i444",
     ] {
-        let options = VideoOptions {
-            encoder: Some("libx265".to_owned()),
-            ..with(&[("x265-params", &format!("aq-mode=1:{setting}"))])
-        };
+        let mut options = with(&[("x265-params", &format!("aq-mode=1:{setting}"))]);
+        options.encoder = Some("libx265".to_owned());
         let refused = transcode(&input, options).unwrap_err().to_string();
         assert!(
             refused.contains(" in x265-params is about the encoder's pictures"),
@@ -1643,10 +1618,8 @@ fn options_reach_encoder_and_container_or_are_named() {
         );
     }
     // Flags add to those that the container needs.
-    let options = VideoOptions {
-        path: folder.path().join("flags.mkv"),
-        ..with(&[("flags", "bitexact")])
-    };
+    let mut options = with(&[("flags", "bitexact")]);
+    options.path = folder.path().join("flags.mkv");
     transcode(&input, options).unwrap();
     let streams = probe(
         &folder.path().join("flags.mkv"),
@@ -1674,18 +1647,14 @@ fn options_reach_encoder_and_container_or_are_named() {
     let place = |mark: &[u8]| head.windows(4).position(|w| w == mark).unwrap();
     assert!(place(b"moov") < place(b"mdat"));
     let quality = |value: f64| {
-        let options = VideoOptions {
-            quality: Some(value),
-            ..with(&[])
-        };
+        let mut options = with(&[]);
+        options.quality = Some(value);
         transcode(&input, options).unwrap().bytes.unwrap()
     };
     assert!(quality(40.0) < quality(20.0));
-    let none = VideoOptions {
-        encoder: Some("ffv1".to_owned()),
-        quality: Some(3.0),
-        ..to(&folder.path().join("out.mkv"))
-    };
+    let mut none = to(&folder.path().join("out.mkv"));
+    none.encoder = Some("ffv1".to_owned());
+    none.quality = Some(3.0);
     let error = transcode(&input, none).unwrap_err().to_string();
     assert!(error.contains("no single number for its quality"), "{error}");
 }
@@ -1718,12 +1687,11 @@ fn an_output_without_frames_is_no_video() {
 fn a_full_disk_is_reported_with_the_files_name() {
     let error = transcode(
         &sample("clip-720p.mp4"),
-        VideoOptions {
-            muxer: Some("mpegts".to_owned()),
-            preset: Some("ultrafast".to_owned()),
-            overwrite: true,
-            ..to(Path::new("/dev/full"))
-        },
+        changed(to(Path::new("/dev/full")), |options| {
+            options.muxer = Some("mpegts".to_owned());
+            options.preset = Some("ultrafast".to_owned());
+            options.overwrite = true;
+        }),
     )
     .unwrap_err()
     .to_string();

@@ -82,7 +82,7 @@ fn write_mask(spec: &str, columns: Option<usize>, out: &mut impl Write) -> Resul
     }
     match &filter.response {
         Response::Linear => writeln!(out, "sum   {}", decimal(mask.sum()))?,
-        response => writeln!(out, "result  {}", result(response))?,
+        response => writeln!(out, "result  {response}")?,
     }
     writeln!(out, "bias  {}", decimal(filter.bias.value()))?;
     if filter.threshold > 0.0 {
@@ -163,27 +163,6 @@ fn product(mask: &Mask, found: &Factors, out: &mut impl Write) -> io::Result<()>
             writeln!(out, "  column  {}, over {}", words(&column), exact.divisor)
         }
         _ => writeln!(out, "  column  {}", words(&found.column)),
-    }
-}
-
-/// How the sums of the masks are combined, in words.
-fn result(response: &Response) -> String {
-    match response {
-        Response::Linear => "the sum".to_owned(),
-        Response::Absolute => "the absolute value of the sum".to_owned(),
-        Response::Magnitude { scale, .. } => {
-            let root = "the root of the sum of the squares of both sums";
-            match (scale.numerator(), scale.denominator()) {
-                (1, 1) => root.to_owned(),
-                (n, 1) => format!("{root}, times {n}"),
-                (n, d) => format!("{root}, times {n}/{d}"),
-            }
-        }
-        Response::Largest { others } => format!("the largest of the {} sums", others.len() + 1),
-        Response::WideGaussian { sigma } => format!(
-            "a Gaussian of sigma {}, which fits no mask and is made of a smaller picture",
-            decimal(*sigma)
-        ),
     }
 }
 

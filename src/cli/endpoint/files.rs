@@ -17,15 +17,25 @@ pub(crate) struct Files {
     pub(crate) places: Arc<[u64]>,
 }
 
+/// Options of image files that are written from `files`, or of frames without files that are numbered from
+/// `start`.
+pub(super) fn options_of(files: Option<&Files>, start: Option<i64>) -> ImageOptions {
+    if let Some(files) = files {
+        return files.options(start);
+    }
+    let mut options = ImageOptions::default();
+    options.start = start;
+    options
+}
+
 impl Files {
     /// Options of image files that are written from these; `start` numbers the first if they have no numbers.
     pub(crate) fn options(&self, start: Option<i64>) -> ImageOptions {
-        ImageOptions {
-            sources: Some(self.paths.clone()),
-            numbers: self.numbers.clone(),
-            start: start.filter(|_| self.numbers.is_none()),
-            ..ImageOptions::default()
-        }
+        let mut options = ImageOptions::default();
+        options.sources = Some(self.paths.clone());
+        options.numbers = self.numbers.clone();
+        options.start = start.filter(|_| self.numbers.is_none());
+        options
     }
 
     pub(super) fn of(images: &ImageFiles) -> Files {

@@ -174,13 +174,12 @@ impl Input {
             Input::Raw(spec, path) => source::raw::open(path, spec, Some(&limit))?,
             Input::Synthetic(spec) => source::synthetic::open(spec)?,
             Input::Images(path) => {
-                let options = ImageSourceOptions {
-                    fps: rate,
-                    strict: reading.strict,
-                    selection: *selection,
-                    keep_going: choice.keep_going,
-                    max_pixels: reading.access.max_pixels,
-                };
+                let mut options = ImageSourceOptions::default();
+                options.fps = rate;
+                options.strict = reading.strict;
+                options.selection = *selection;
+                options.keep_going = choice.keep_going;
+                options.max_pixels = reading.access.max_pixels;
                 let mut listing = match &choice.listed {
                     Some(listing) => listing.clone(),
                     None => {
@@ -214,10 +213,8 @@ impl Input {
                     }
                     Recognised::Y4m(source) => AnySource::Stream(source),
                     Recognised::Other(pipe) => {
-                        let reading = VideoSourceOptions {
-                            pipe: pipe.map(Arc::new),
-                            ..reading.clone()
-                        };
+                        let mut reading = reading.clone();
+                        reading.pipe = pipe.map(Arc::new);
                         AnySource::Stream(animation::open(path, &reading)?)
                     }
                 }

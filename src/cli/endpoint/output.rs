@@ -1,6 +1,6 @@
 //! OUTPUT: its names, and the sink that it means.
 
-use super::files::Files;
+use super::files::{Files, options_of};
 use super::path::{open_written_identity, parent, written_identity};
 use super::{EndpointError, PIPE, is_url, is_y4m};
 use crate::cli::Failure;
@@ -227,11 +227,7 @@ impl Output {
             ));
         };
         // Refuses a start behind which there is no number for each file.
-        let numbered = ImageOptions {
-            start,
-            ..ImageOptions::default()
-        };
-        Naming::new(target, &numbered)?;
+        Naming::new(target, &options_of(None, start))?;
         // Numbers in the output's names stay the same as without the files left out.
         let names = listing.names();
         let taken = listing.numbers.take();
@@ -442,20 +438,13 @@ impl Output {
             Output::Y4m(path) => self.y4m_sink(path, stream),
             Output::Raw(path) => self.raw_sink(path, stream),
             Output::Images(path) => {
-                let numbered = || ImageOptions {
-                    start,
-                    ..ImageOptions::default()
-                };
-                let named = files.map_or_else(numbered, |files| files.options(start));
-                let options = ImageOptions {
-                    shares_folder: encoding.is_part,
-                    overwrite: encoding.overwrite,
-                    replaces_empty: encoding.replaces_empty,
-                    strict: stream.strict,
-                    pictures_alone: stream.rules(path).pictures_alone,
-                    trial: encoding.is_trial,
-                    ..named
-                };
+                let mut options = options_of(files.as_ref(), start);
+                options.shares_folder = encoding.is_part;
+                options.overwrite = encoding.overwrite;
+                options.replaces_empty = encoding.replaces_empty;
+                options.strict = stream.strict;
+                options.pictures_alone = stream.rules(path).pictures_alone;
+                options.trial = encoding.is_trial;
                 self.image_sink(path, stream, options)
             }
         }

@@ -1,11 +1,11 @@
 //! The files that a run writes into its output, and what they would replace: a file that the run reads, or
 //! another of its own.
 
-use super::files::Files;
+use super::files::{Files, options_of};
 use super::output::Output;
 use super::path::{identity, place};
 use crate::cli::Failure;
-use framepipe::sink::images::{ImageOptions, Naming};
+use framepipe::sink::images::Naming;
 use std::collections::{HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -131,11 +131,7 @@ fn folder(output: &Output, files: Option<&Files>, start: Option<i64>) -> Option<
     let Output::Images(target) = output else {
         return None;
     };
-    let numbered = || ImageOptions {
-        start,
-        ..ImageOptions::default()
-    };
-    let options = files.map_or_else(numbered, |files| files.options(start));
+    let options = options_of(files, start);
     // The sink has the better error for a bad name.
     let naming = Naming::new(target, &options).ok()?;
     if naming.is_single() {

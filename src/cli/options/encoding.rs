@@ -176,31 +176,29 @@ impl EncodingArguments {
         info: &StreamInfo,
         strict: bool,
     ) -> Result<VideoSink, SinkError> {
-        let options = VideoOptions {
-            path: path.to_owned(),
-            overwrite: self.replaces(path),
-            encoder: self.encoder.clone(),
-            quality: self.quality,
-            preset: self.preset.clone(),
-            encoder_options: self.encoder_option.clone(),
-            // Frames become floating-point before they are filtered; the encoder gets a format that it takes.
-            pixel_format: self.pixel_format.clone().filter(|_| self.floats().is_none()),
-            muxer: self.format.clone(),
-            threads: self.encoder_threads.map(NonZeroUsize::get),
-            copy_streams: !self.is_part,
-            streams: StreamOptions {
-                streams: self.streams.clone().unwrap_or_default(),
-                no_audio: self.no_audio,
-                no_subtitles: self.no_subtitles,
-                audio: self
-                    .audio_encoder
-                    .as_deref()
-                    .map_or_else(AudioEncoding::default, AudioEncoding::from),
-            },
-            strict,
-            trial: self.is_trial,
-            first: self.first.clone(),
+        let mut options = VideoOptions::new(path);
+        options.overwrite = self.replaces(path);
+        options.encoder = self.encoder.clone();
+        options.quality = self.quality;
+        options.preset = self.preset.clone();
+        options.encoder_options = self.encoder_option.clone();
+        // Frames become floating-point before they are filtered; the encoder gets a format that it takes.
+        options.pixel_format = self.pixel_format.clone().filter(|_| self.floats().is_none());
+        options.muxer = self.format.clone();
+        options.threads = self.encoder_threads.map(NonZeroUsize::get);
+        options.copy_streams = !self.is_part;
+        options.streams = StreamOptions {
+            streams: self.streams.clone().unwrap_or_default(),
+            no_audio: self.no_audio,
+            no_subtitles: self.no_subtitles,
+            audio: self
+                .audio_encoder
+                .as_deref()
+                .map_or_else(AudioEncoding::default, AudioEncoding::from),
         };
+        options.strict = strict;
+        options.trial = self.is_trial;
+        options.first = self.first.clone();
         VideoSink::create(info, options)
     }
 

@@ -176,20 +176,17 @@ impl ReadingArguments {
 
     /// Options for reading a video with `threads` decoder threads; with `None` the decoder chooses.
     pub(crate) fn options(&self, threads: Option<usize>) -> VideoSourceOptions {
-        VideoSourceOptions {
-            stream: self.stream,
-            strict: self.strict,
-            threads,
-            access: Access {
-                urls: self.allow_urls,
-                playlists: self.allow_playlists,
-                max_pixels: Some(self.most_pixels()),
-            },
-            timeout: self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE)),
-            stop: None,
-            decoders: None,
-            pipe: None,
-        }
+        let mut options = VideoSourceOptions::default();
+        options.stream = self.stream;
+        options.strict = self.strict;
+        options.threads = threads;
+        options.access = Access {
+            urls: self.allow_urls,
+            playlists: self.allow_playlists,
+            max_pixels: Some(self.most_pixels()),
+        };
+        options.timeout = self.timeout.or(self.untrusted.then_some(UNTRUSTED_PATIENCE));
+        options
     }
 }
 

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 /// A kind of image file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ImageKind {
     /// PNG: gray and RGB, with or without alpha, 8 and 16 bits.
     Png,

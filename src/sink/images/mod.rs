@@ -28,9 +28,13 @@ mod significant_bits;
 mod stored;
 
 pub use encode::encoded;
-pub use naming::{Naming, is_target, kind_for};
+pub use naming::kind_for;
+#[doc(hidden)]
+pub use naming::{Naming, is_target};
 pub use options::ImageOptions;
-pub use stored::{accepts, holds_opaque, nearest};
+#[doc(hidden)]
+pub use stored::holds_opaque;
+pub use stored::{accepts, nearest};
 
 use super::atomic_file::AtomicFile;
 use super::ledger::{Outcome, PlainLedger, stated};

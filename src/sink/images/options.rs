@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 /// How image files are named and encoded.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ImageOptions {
     /// The kind of file; by default what the target's extension says, else what the source's files are, else
     /// PNG.

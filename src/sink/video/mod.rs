@@ -23,11 +23,13 @@ mod opening;
 mod passthrough;
 mod settings;
 
+#[doc(hidden)]
 pub use join::{JoinedPart, packet_order};
 pub use passthrough::selection::{AudioEncoding, NoStreams, StreamOptions, Streams};
-pub use settings::selection::usual_encoders;
 #[doc(hidden)]
 pub use settings::encoder::X26X_PRESETS;
+#[doc(hidden)]
+pub use settings::selection::usual_encoders;
 
 use super::atomic_file::AtomicFile;
 use super::constant_rate::irregular;
@@ -45,6 +47,7 @@ use std::sync::{Arc, OnceLock};
 
 /// How a video file is to be written.
 #[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
 pub struct VideoOptions {
     /// The file to write. Its extension chooses the container unless `muxer` does.
     pub path: PathBuf,
@@ -62,7 +65,7 @@ pub struct VideoOptions {
     /// FFmpeg's name of the pixel format to encode; `None` takes the frames' own or the nearest that the
     /// encoder takes.
     pub pixel_format: Option<String>,
-    /// FFmpeg's name of the container, or an extension of its files; `None` goes by the file's own.
+    /// FFmpeg's name of the container, or an extension of its files; `None` takes the file's own.
     pub muxer: Option<String>,
     /// Encoder threads; `None` leaves the number to the encoder.
     pub threads: Option<usize>,
@@ -77,6 +80,16 @@ pub struct VideoOptions {
     pub trial: bool,
     /// The first frame of the whole, where a part of it is written.
     pub first: Option<FirstFrame>,
+}
+
+impl VideoOptions {
+    /// A file without the input's other streams, with the usual encoder of its container.
+    pub fn new(path: impl Into<PathBuf>) -> VideoOptions {
+        VideoOptions {
+            path: path.into(),
+            ..VideoOptions::default()
+        }
+    }
 }
 
 /// The first frame of a whole video that is written in parts: a trial notes it, and all parts are begun by
@@ -112,6 +125,7 @@ impl PartialEq for FirstFrame {
 }
 
 /// True if both paths lead to the same existing file.
+#[doc(hidden)]
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     match (a.metadata(), b.metadata()) {
@@ -121,6 +135,7 @@ pub fn is_same_file(a: &Path, b: &Path) -> bool {
 }
 
 /// True if this FFmpeg has a container for files with such a name, in which there is a place for video.
+#[doc(hidden)]
 pub fn can_be_written(path: &Path) -> bool {
     Muxer::in_memory(None, path).is_ok_and(|muxer| {
         let container = Container::of(&muxer, None, path);
@@ -130,6 +145,7 @@ pub fn can_be_written(path: &Path) -> bool {
 
 /// The extension of files of the container that `format` names: that itself, or the usual one if it is
 /// FFmpeg's name of the container. `None` if there is no such container, or it has none.
+#[doc(hidden)]
 pub fn extension_of(format: &str) -> Option<String> {
     let muxer = Muxer::in_memory(Some(format), Path::new("")).ok()?;
     let extensions = muxer.extensions();

@@ -41,6 +41,7 @@ const STAND_IN: usize = 2;
 
 /// How image files are to be read.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct ImageSourceOptions {
     /// Frames a second: gives the frames a time, one tick each.
     pub fps: Option<Rational>,

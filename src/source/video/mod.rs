@@ -45,6 +45,7 @@ use std::time::Duration;
 
 /// How a video is to be read.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct VideoSourceOptions {
     /// Index of the stream to filter; `None` takes the one that a player would show.
     pub stream: Option<usize>,

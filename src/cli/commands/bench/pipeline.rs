@@ -162,10 +162,8 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     }
     let plan = arguments.plan()?;
     let rate = arguments.input.rate_for(&arguments.output, arguments.fps);
-    let reading = VideoSourceOptions {
-        threads: arguments.decoder_threads.map(NonZeroUsize::get),
-        ..VideoSourceOptions::default()
-    };
+    let mut reading = VideoSourceOptions::default();
+    reading.threads = arguments.decoder_threads.map(NonZeroUsize::get);
     let choice = FileChoice {
         floats: arguments.encoding.floats(),
         ..FileChoice::default()

@@ -180,14 +180,14 @@ pub(super) fn pipeline_options(
     workers: Option<NonZeroUsize>,
     recording: Recording,
 ) -> PipelineOptions {
-    let default = PipelineOptions::default();
-    PipelineOptions {
-        queue,
-        source_workers: workers.map_or(default.source_workers, NonZeroUsize::get),
-        sink_workers: workers.map_or(default.sink_workers, NonZeroUsize::get),
-        recording,
-        ..default
+    let mut options = PipelineOptions::default();
+    options.queue = queue;
+    options.recording = recording;
+    if let Some(workers) = workers {
+        options.source_workers = workers.get();
+        options.sink_workers = workers.get();
     }
+    options
 }
 
 impl FilterArguments {

@@ -540,11 +540,9 @@ fn names(single: &Single<'_>, files: Option<&Files>, frames: usize) -> Result<Ve
         return Ok(Vec::new());
     };
     let start = single.first_written()?;
-    let options = files.map(|files| files.options(start)).unwrap_or_default();
-    let naming = Naming::new(
-        target,
-        &framepipe::sink::images::ImageOptions { start, ..options },
-    )?;
+    let mut options = files.map(|files| files.options(start)).unwrap_or_default();
+    options.start = start;
+    let naming = Naming::new(target, &options)?;
     let source = |index: usize| {
         files
             .and_then(|files| files.paths.get(index))

@@ -391,16 +391,15 @@ impl<'a> Single<'a> {
             && !self.arguments.region.is_given()
             && !self.arguments.comparison.is_given()
             && self.arguments.piece.is_none();
-        VideoSourceOptions {
-            decoders: self.arguments.decoding.decoders(
-                &self.arguments.engine,
-                goes_straight && !self.arguments.reading.untrusted,
-                self.arguments.filtering.chain(),
-                range,
-            ),
-            stop: stop.map(|stop| stop.abandoned().clone()),
-            ..self.arguments.reading.options(self.decoder_threads())
-        }
+        let mut options = self.arguments.reading.options(self.decoder_threads());
+        options.decoders = self.arguments.decoding.decoders(
+            &self.arguments.engine,
+            goes_straight && !self.arguments.reading.untrusted,
+            self.arguments.filtering.chain(),
+            range,
+        );
+        options.stop = stop.map(|stop| stop.abandoned().clone());
+        options
     }
 
     /// The effect of a signal on the output.
