@@ -1486,7 +1486,7 @@ fn impossible_outputs_are_refused_before_any_work() {
     let unknown = refusal(
         &info,
         changed(to(&out), |options| {
-            options.encoder = Some("no-such-encoder".to_owned())
+            options.encoder = Some("no-such-encoder".to_owned());
         }),
     );
     assert!(
@@ -1496,7 +1496,7 @@ fn impossible_outputs_are_refused_before_any_work() {
     let webm = refusal(
         &info,
         changed(to(&folder.path().join("out.webm")), |options| {
-            options.encoder = Some("mpeg4".to_owned())
+            options.encoder = Some("mpeg4".to_owned());
         }),
     );
     assert!(webm.contains("webm cannot hold mpeg4"), "{webm}");
