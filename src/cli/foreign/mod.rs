@@ -11,6 +11,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Command, CommandFactory, Error, Parser};
 use framepipe::sink::video::extension_of;
 use hints::{ELSEWHERE, FORMATS, HINTS, LEVELS};
+use std::cmp::Reverse;
 use std::io::{self, Write};
 use std::iter::once;
 use std::path::Path;
@@ -160,13 +161,17 @@ impl Spoken {
         // Two letters of six: one that is wrong and one beside it.
         let most = ((word.chars().count() + 2) / 4).max(1);
         let distances = self.longs().map(|long| match long.starts_with(word) {
-            true => (0, long),
-            false => (strsim::osa_distance(word, long), long),
+            true => (0, Reverse(word.len()), long),
+            false => {
+                // Of equally near ones that which begins as the word does.
+                let same = long.chars().zip(word.chars()).take_while(|(a, b)| a == b);
+                (strsim::osa_distance(word, long), Reverse(same.count()), long)
+            }
         });
         let nearest = distances.min().filter(|_| word.len() > 1);
         nearest
-            .filter(|(distance, _)| *distance <= most)
-            .map(|(_, long)| format!("--{long}"))
+            .filter(|(distance, ..)| *distance <= most)
+            .map(|(.., long)| format!("--{long}"))
     }
 }
 
