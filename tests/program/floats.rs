@@ -279,6 +279,96 @@ fn alpha_of_tiff_stays_associated_or_straight() {
     }
 }
 
+/// A format of floating-point samples is one that frames are brought to before they are filtered; what is
+/// said of alpha is the same as where integers are made behind the filter.
+#[test]
+fn alpha_that_a_floating_point_format_lacks_is_named() {
+    let folder = Folder::new();
+    let made = |name: &str, format: &str, more: &[&str]| {
+        let path = folder.at(name);
+        let source = "color=gray:64x48:r=1:d=2,format=rgba,colorchannelmixer=aa=0.5";
+        let filter = format!("format={format}");
+        let ends = ["-y", "-f", "lavfi", "-i", source, "-vf", &filter];
+        ffmpeg(&[&ends[..], more, &[path.to_str().unwrap()]].concat());
+        path
+    };
+    let colour = made("colour.png", "rgba", &["-frames:v", "1"]);
+    let gray = made("gray.png", "ya8", &["-frames:v", "1"]);
+    let video = made("video.mkv", "bgra", &["-c:v", "ffv1"]);
+    let associated = folder.at("in.exr");
+    let pixel = |_, _| (0.25_f32, 0.5_f32, 0.0_f32, 0.5_f32);
+    exr::prelude::write_rgba_file(&associated, 4, 3, pixel).unwrap();
+    let runs = [
+        (&colour, "out.exr", "rgbf32", 1),
+        (&colour, "out.tif", "rgbf16", 1),
+        (&colour, "out.pfm", "rgbf32", 1),
+        (&colour, "out.png", "gbrpf32le", 1),
+        (&colour, "out.exr", "grayf32le", 1),
+        (&gray, "out.tif", "grayf32le", 1),
+        (&associated, "out.hdr", "rgbf32", 1),
+        (&associated, "out.jpg", "rgbf32", 1),
+        (&video, "out/%d.exr", "rgbf32", 2),
+        (&video, "out.mkv", "gbrpf32le", 2),
+    ];
+    for (input, output, format, frames) in runs {
+        let words = filtered(input, folder.at(output), TENT, &["--pixel-format", format]);
+        let lost = match frames {
+            1 => "warning: the alpha of 1 frame is not kept".to_owned(),
+            n => format!("warning: the alpha of {n} frames is not kept"),
+        };
+        assert!(words.contains(&lost), "{output} {format}: {words}");
+        let strict = filter(
+            input,
+            folder.at(output),
+            TENT,
+            &["--pixel-format", format, "--strict"],
+        );
+        assert_eq!(strict.status.code(), Some(1), "{output} {format}");
+        assert!(said(&strict).contains("has alpha, which"), "{}", said(&strict));
+        let over = ["--pixel-format", format, "--background", "white"];
+        let words = filtered(input, folder.at(output), TENT, &over);
+        assert!(words.contains("alpha laid over #ffffff"), "{words}");
+        assert!(!words.contains("the alpha of"), "{words}");
+    }
+    let trial = filter(
+        &colour,
+        folder.at("none.exr"),
+        TENT,
+        &["--pixel-format", "rgbf32", "--dry-run"],
+    );
+    let words = [&trial.stdout[..], &trial.stderr].concat();
+    let words = String::from_utf8_lossy(&words);
+    assert!(words.contains("the alpha of 1 frame"), "{words}");
+    // Alpha of an opaque picture says nothing.
+    let opaque = folder.at("opaque.png");
+    let source = "color=gray:8x6,format=rgba";
+    ffmpeg(&[
+        "-f",
+        "lavfi",
+        "-i",
+        source,
+        "-frames:v",
+        "1",
+        opaque.to_str().unwrap(),
+    ]);
+    filtered(
+        &opaque,
+        folder.at("opaque.exr"),
+        TENT,
+        &["--pixel-format", "rgbf32", "--strict"],
+    );
+    // The colour is the same whether alpha goes before the filter or behind it, and so it is over white.
+    for (over, red) in [(&[][..], 0.5), (&["--background", "white"], 0.75)] {
+        for format in ["rgbf32", "rgb48le"] {
+            let output = folder.at("same.png");
+            let options = [&["--pixel-format", format][..], over].concat();
+            filtered(&associated, &output, "identity", &options);
+            let decoded = planes(&output, "gbrpf32le");
+            assert!((decoded[24] - red).abs() < 1e-4, "{format}: {}", decoded[24]);
+        }
+    }
+}
+
 #[test]
 fn radiance_goes_both_ways() {
     let folder = Folder::new();

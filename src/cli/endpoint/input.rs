@@ -5,8 +5,10 @@ use super::output::Output;
 use super::path::parent;
 use super::{EndpointError, PIPE, is_url, is_y4m};
 use crate::cli::Failure;
+use framepipe::convert::flatten::Background;
 use framepipe::frame::{PixelFormat, Rational};
 use framepipe::source::animation;
+use framepipe::source::floats::AlphaRules;
 use framepipe::source::images::animated::is_animated_webp;
 use framepipe::source::images::listing::{self, Listing, Selection};
 use framepipe::source::images::{Failures, ImageSourceOptions};
@@ -230,7 +232,13 @@ impl Input {
         Ok(Opened {
             source: match choice.is_matte {
                 true => source,
-                false => source::floats::watched(source, choice.floats)?,
+                false => {
+                    let alpha = AlphaRules {
+                        background: choice.background,
+                        strict: reading.strict,
+                    };
+                    source::floats::watched(source, choice.floats, alpha)?
+                }
             },
             files,
             failures,
@@ -362,6 +370,8 @@ pub(crate) struct FileChoice<'a> {
     pub(crate) first_written: Option<i64>,
     /// The floating-point format that frames are converted to before they are filtered.
     pub(crate) floats: Option<PixelFormat>,
+    /// The colour that alpha is laid over if that format has none.
+    pub(crate) background: Option<Background>,
     /// The frames are mattes, whose samples are watched where they become weights.
     pub(crate) is_matte: bool,
 }

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Values are taken as they are: 1.0 is white, and no tone curve is laid over them. Colour that is multiplied
-//! by its alpha is divided by it on the way to integers, whose colour is straight. YUV goes through RGB of 16
-//! bits; swscale itself never sees a floating-point sample.
+//! by its alpha is divided by it on the way to integers, whose colour is straight, and to formats without
+//! alpha. YUV goes through RGB of 16 bits; swscale itself never sees a floating-point sample.
 
 use super::component::Component;
 use super::{ConvertError, Converter, colour_after};
@@ -174,7 +174,8 @@ fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> 
     let (width, height) = (to.layout().width(), to.layout().height());
     let mut cut = CutSamples::default();
     let alpha = Component::of(from, Channel::Alpha);
-    let divides = colour.alpha == AlphaKind::Associated && from.is_float() && !format.is_float();
+    let is_straight = !format.is_float() || !format.has_alpha();
+    let divides = colour.alpha == AlphaKind::Associated && from.is_float() && is_straight;
     let mut line = vec![0.0_f32; width];
     let mut opacity = vec![1.0_f32; width];
     for y in 0..height {
@@ -371,6 +372,9 @@ mod tests {
         let (kept, _) = convert(&before, associated, PixelFormat::GBRAPF32);
         assert_eq!((kept.float(2, 0, 0, 0), kept.float(3, 0, 0, 0)), (0.25, 0.5));
         assert_eq!(kept.metadata.colour.alpha, AlphaKind::Associated);
+        let (lost, _) = convert(&before, associated, PixelFormat::RGBF32);
+        assert_eq!((lost.float(0, 0, 0, 0), lost.float(0, 1, 0, 0)), (0.5, 0.25));
+        assert_eq!(lost.metadata.colour.alpha, AlphaKind::Straight);
     }
 
     #[test]

@@ -4,34 +4,53 @@
 //! NaN and infinity pass through every sum that they are in, so that a filter spreads them as far as its mask
 //! reaches. Nobody changes them here; the run says at its end how many came in.
 
-use crate::frame::{Buffer, Frame, FramePool, Pageable, PixelFormat, Remarks};
-use crate::media::convert::{Converter, integers_for};
+use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat, Remarks};
+use crate::media::convert::flatten::{Background, flat_format, flatten};
+use crate::media::convert::{Converter, colour_after, integers_for};
 use crate::source::{AnySource, CutRequest, Cuts, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// What becomes of alpha that the requested format does not hold.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct AlphaRules {
+    /// The colour that frames are laid over.
+    pub background: Option<Background>,
+    /// A frame whose alpha would be lost is an error.
+    pub strict: bool,
+}
+
 /// `source` with its frames in format `to`, if one is given, and with a warning about samples that are no
-/// numbers at its end.
-pub fn watched(source: AnySource, to: Option<PixelFormat>) -> Result<AnySource, SourceError> {
+/// numbers, and about alpha that `to` does not hold, at its end.
+pub fn watched(
+    source: AnySource,
+    to: Option<PixelFormat>,
+    alpha: AlphaRules,
+) -> Result<AnySource, SourceError> {
     let info = source.info();
     let to = to.filter(|&to| !info.uniform || to != info.format);
-    watched_as(source, to.map_or(Goal::Same, Goal::Format), None)
+    watched_as(source, to.map_or(Goal::Same, Goal::Format), None, alpha)
 }
 
 /// The same for mattes, which are weights in levels: each frame of floating-point samples becomes one of
 /// integers. The warning names them `name`.
 pub fn watched_matte(source: AnySource, name: String) -> Result<AnySource, SourceError> {
-    watched_as(source, Goal::Levels, Some(name))
+    watched_as(source, Goal::Levels, Some(name), AlphaRules::default())
 }
 
-fn watched_as(source: AnySource, goal: Goal, matte: Option<String>) -> Result<AnySource, SourceError> {
+fn watched_as(
+    source: AnySource,
+    goal: Goal,
+    matte: Option<String>,
+    alpha: AlphaRules,
+) -> Result<AnySource, SourceError> {
     let info = source.info();
     if !matches!(goal, Goal::Format(_)) && info.uniform && !info.format.is_float() {
         return Ok(source);
     }
     let watch = Watch {
         matte,
-        ..Watch::new(info, goal)?
+        ..Watch::new(info, goal, alpha)?
     };
     Ok(match source {
         AnySource::Indexed(inner) => AnySource::indexed(WatchedFiles { inner, watch }),
@@ -76,6 +95,7 @@ impl Goal {
 struct Watch {
     info: StreamInfo,
     goal: Goal,
+    alpha: AlphaRules,
     /// The name of the matte that the frames are, if they are one.
     matte: Option<String>,
     idle: Mutex<Vec<Converter>>,
@@ -87,22 +107,31 @@ struct Watch {
     beyond_half: AtomicU64,
     /// Samples below 0 or above 1 that became the least or the largest level.
     outside: AtomicU64,
+    /// Frames whose alpha was lost.
+    without_alpha: AtomicU64,
 }
 
 impl Watch {
-    fn new(info: &StreamInfo, goal: Goal) -> Result<Watch, SourceError> {
+    fn new(info: &StreamInfo, goal: Goal, alpha: AlphaRules) -> Result<Watch, SourceError> {
         let mut info = info.clone();
         let to = goal.of(info.format, &info.description)?;
         if to != info.format {
-            let converter = converter(
-                &info.description,
-                (info.format, info.colour),
-                to,
-                (info.width, info.height),
-            )?;
+            let laid_over = alpha.background.filter(|_| loses_alpha(info.format, to));
+            let from = match laid_over {
+                Some(_) => {
+                    let flat = flat_format(info.format);
+                    (flat, colour_after(info.colour, info.format, flat, info.height))
+                }
+                None => (info.format, info.colour),
+            };
+            let converter = converter(&info.description, from, to, (info.width, info.height))?;
             info.colour = converter.colour();
             info.description
                 .push_str(&format!(", brought from {} to {to}", info.format));
+            if let Some(Background([red, green, blue])) = laid_over {
+                info.description
+                    .push_str(&format!(", alpha laid over #{red:02x}{green:02x}{blue:02x}"));
+            }
             info.format = to;
             info.brings_memory = false;
             info.pictures = 0;
@@ -110,6 +139,7 @@ impl Watch {
         Ok(Watch {
             info,
             goal,
+            alpha,
             matte: None,
             idle: Mutex::default(),
             samples: AtomicU64::new(0),
@@ -117,6 +147,7 @@ impl Watch {
             first: AtomicU64::new(u64::MAX),
             beyond_half: AtomicU64::new(0),
             outside: AtomicU64::new(0),
+            without_alpha: AtomicU64::new(0),
         })
     }
 
@@ -139,21 +170,27 @@ impl Watch {
     fn settled(&self, frame: Frame) -> Result<Frame, SourceError> {
         match self.goal {
             Goal::Levels if frame.format().is_float() => {
-                self.converted(&frame, Buffer::unpooled(Box::new(Vec::new())))
+                self.converted(frame, Buffer::unpooled(Box::new(Vec::new())))
             }
             _ => Ok(frame),
         }
     }
 
     /// The frame in the format that is wanted, in `buffer`.
-    fn converted(&self, frame: &Frame, buffer: Buffer) -> Result<Frame, SourceError> {
-        let (format, layout) = (frame.format(), frame.layout());
-        let size = (layout.width(), layout.height());
-        let path = || match &frame.metadata.file {
+    fn converted(&self, frame: Frame, buffer: Buffer) -> Result<Frame, SourceError> {
+        let file = frame.metadata.file.clone();
+        let path = || match &file {
             Some(file) => file.display().to_string(),
             None => self.info.description.clone(),
         };
-        let to = self.goal.of(format, &path())?;
+        let to = self.goal.of(frame.format(), &path())?;
+        let decoded = frame.decoded;
+        let frame = match loses_alpha(frame.format(), to) {
+            true => self.without_alpha(frame, to, &path)?,
+            false => frame,
+        };
+        let (format, layout) = (frame.format(), frame.layout());
+        let size = (layout.width(), layout.height());
         let is_fit =
             |converter: &Converter| converter.input() == (format, frame.metadata.colour, size.0, size.1);
         let idle = {
@@ -166,9 +203,9 @@ impl Watch {
             None => converter(&path(), (format, frame.metadata.colour), to, size)?,
         };
         let mut converted = converter
-            .convert_into(frame, buffer, 64)
+            .convert_into(&frame, buffer, 64)
             .map_err(|error| invalid(path(), &error))?;
-        converted.decoded = frame.decoded;
+        converted.decoded = decoded;
         let cut = converter.take_cut();
         self.beyond_half.fetch_add(cut.beyond_half, Ordering::Relaxed);
         self.outside.fetch_add(cut.below + cut.above, Ordering::Relaxed);
@@ -177,6 +214,31 @@ impl Watch {
             .unwrap_or_else(PoisonError::into_inner)
             .push(converter);
         Ok(converted)
+    }
+
+    /// A frame whose alpha `to` does not hold: over the background, if there is one, else as it is.
+    fn without_alpha(
+        &self,
+        frame: Frame,
+        to: PixelFormat,
+        path: &dyn Fn() -> String,
+    ) -> Result<Frame, SourceError> {
+        if let Some(background) = self.alpha.background {
+            return flatten(frame, background).map_err(|error| invalid(path(), &error));
+        }
+        if frame.is_opaque() {
+            return Ok(frame);
+        }
+        if self.alpha.strict {
+            return Err(SourceError::Invalid {
+                path: path(),
+                problem: format!(
+                    "has alpha, which {to} does not hold; without --strict it is filtered without"
+                ),
+            });
+        }
+        self.without_alpha.fetch_add(1, Ordering::Relaxed);
+        Ok(frame)
     }
 
     fn warnings(&self) -> Vec<String> {
@@ -216,13 +278,31 @@ impl Watch {
                 if samples == 1 { "is" } else { "are" }
             )
         });
-        none.into_iter().chain(beyond).chain(outside).collect()
+        let alpha = self.without_alpha.load(Ordering::Relaxed);
+        let alpha = (alpha > 0).then(|| {
+            format!(
+                "the alpha of {} is not kept: {}, which frames are filtered as, has none; a --pixel-format \
+                 with alpha keeps it, and --background lays it over a colour",
+                counted(alpha, "frame"),
+                self.info.format
+            )
+        });
+        none.into_iter()
+            .chain(beyond)
+            .chain(outside)
+            .chain(alpha)
+            .collect()
     }
+}
+
+/// True if frames of one format have alpha that the other does not hold.
+fn loses_alpha(from: PixelFormat, to: PixelFormat) -> bool {
+    from.has_alpha() && !to.has_alpha()
 }
 
 fn converter(
     path: &str,
-    from: (PixelFormat, crate::frame::Colour),
+    from: (PixelFormat, Colour),
     to: PixelFormat,
     (width, height): (usize, usize),
 ) -> Result<Converter, SourceError> {
@@ -291,7 +371,7 @@ impl IndexedSource for WatchedFiles {
         }
         let frame = self.inner.read(index, Buffer::unpooled(Box::new(Vec::new())))?;
         self.watch.see(&frame, index);
-        self.watch.converted(&frame, buffer)
+        self.watch.converted(frame, buffer)
     }
 
     fn remarks(&self) -> Remarks {
@@ -326,7 +406,7 @@ impl Source for WatchedStream {
         if !converts {
             return self.watch.settled(frame).map(Some);
         }
-        self.watch.converted(&frame, supply.take()?).map(Some)
+        self.watch.converted(frame, supply.take()?).map(Some)
     }
 
     fn pass_over(&mut self, tick: i64) {

@@ -166,6 +166,7 @@ pub(super) fn run(mut arguments: PipelineArguments) -> Result<(), Failure> {
     reading.threads = arguments.decoder_threads.map(NonZeroUsize::get);
     let choice = FileChoice {
         floats: arguments.encoding.floats(),
+        background: arguments.encoding.background,
         ..FileChoice::default()
     };
     let opened = arguments.input.open(rate, &reading, &choice)?;

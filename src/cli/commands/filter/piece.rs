@@ -105,6 +105,7 @@ impl FilterArguments {
             // The frames count, and nothing encodes them.
             self.encoding = EncodingArguments {
                 pixel_format: self.encoding.floats().map(|floats| floats.name().to_owned()),
+                background: self.encoding.background,
                 ..EncodingArguments::default()
             };
         }

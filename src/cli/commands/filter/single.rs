@@ -351,6 +351,7 @@ impl<'a> Single<'a> {
             missing_in: self.arguments.skip_existing.then_some(&self.output),
             first_written: self.first_written()?,
             floats: self.arguments.encoding.floats(),
+            background: self.arguments.encoding.background,
             is_matte: false,
         })
     }
