@@ -831,6 +831,52 @@ fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
     crc.update(&body);
     [
         &(data.len() as u32).to_be_bytes(),
+/// Colour under an alpha of 0 shows where alpha is taken away, which FFmpeg's reader and Pillow's can do.
+#[test]
+fn colour_that_alpha_hides_is_kept_or_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |name: &str, red: &str, alpha: &str| {
+        let path = folder.path().join(name);
+        let filter = format!("format=rgba,geq=r='{red}':g=0:b=0:a='{alpha}',format=rgba");
+        let source = "color=black:16x8:r=2:d=1";
+        let to = path.to_str().unwrap();
+        ffmpeg(&["-f", "lavfi", "-i", source, "-vf", &filter, "-f", "apng", to]);
+        path
+    };
+    let half = "if(lt(X,8),255,0)";
+    let hidden = of("hidden.apng", "100+X", half);
+    let black = of("black.apng", "if(lt(X,8),200,0)", half);
+    let opaque = of("opaque.apng", "100+X", "255");
+    let lossless = ["--encoder-option", "lossless=1"];
+    for (name, options, what) in [
+        ("out.webp", &lossless[..], "writes it as black"),
+        ("out.gif", &[], "has one colour for all that is transparent"),
+    ] {
+        if name.ends_with("webp") && !has_encoder("libwebp_anim") {
+            continue;
+        }
+        let output = folder.path().join(name);
+        let words = filtered(&hidden, &output, options);
+        let lost = "warning: the colour of pixels with alpha 0 in 2 frames is not kept";
+        assert!(words.contains(lost) && words.contains(what), "{words}");
+        fs::remove_file(&output).unwrap();
+        let strict = [options, &["--strict"]].concat();
+        assert!(refused(&hidden, &output, &strict).contains("colour under an alpha of 0"));
+        for input in [&black, &opaque] {
+            filtered(input, &output, &strict);
+            fs::remove_file(&output).unwrap();
+        }
+    }
+    // What is transparent in a GIF is white, and stays so.
+    let gif = folder.path().join("in.gif");
+    filtered(&black, &gif, &[]);
+    filtered(&gif, &folder.path().join("again.gif"), &["--strict"]);
+    // Without loss and with its colours, which FFmpeg finds again.
+    let same = folder.path().join("same.apng");
+    filtered(&hidden, &same, &["--strict"]);
+    assert_eq!(raw(&same, "rgba"), raw(&hidden, "rgba"));
+}
+
         &body[..],
         &crc.sum().to_be_bytes(),
     ]

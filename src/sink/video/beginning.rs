@@ -87,7 +87,7 @@ impl VideoSink {
             .then(|| GifEncoder::new(size.0, size.1, staged.setup.sample_aspect));
         let alpha = AlphaWatch::new(
             &self.container,
-            self.kind,
+            (self.kind, &self.options.encoder_options),
             choice.format,
             layout.format().has_alpha(),
         );

@@ -123,7 +123,7 @@ impl VideoSink {
         self.warnings
             .extend(undecodable.then(|| self.undecodable(&running.staged)));
         self.warnings.append(&mut running.ledger.sentences());
-        self.warnings.extend(running.alpha.warning());
+        self.warnings.extend(running.alpha.warnings());
         let mut description = self.description(&running);
         if let Some(passthrough) = &mut running.passthrough {
             self.warnings.append(&mut passthrough.take_warnings());
@@ -142,7 +142,7 @@ impl VideoSink {
 
     /// Tells what became of alpha.
     fn check_alpha(&mut self, running: &Running) -> Result<(), SinkError> {
-        self.warnings.extend(running.alpha.warning());
+        self.warnings.extend(running.alpha.warnings());
         if self.file.path() == self.options.path {
             return Ok(());
         }

@@ -1,10 +1,11 @@
 //! What becomes of alpha on the way into an encoder: kept, reduced to transparent or opaque, or lost, and
 //! what warning that takes.
 
-use crate::frame::Frame;
+use crate::frame::{Channel, Frame};
 use crate::media::ffmpeg::{Access, AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
 use crate::sink::SinkError;
 use crate::sink::video::container::Container;
+use crate::wording::counted;
 use std::path::Path;
 
 /// Packets of a finished file that are read to find its first picture.
@@ -24,9 +25,66 @@ pub(in crate::sink::video) enum AlphaHandling {
     Lost,
 }
 
+/// What an encoder that loses nothing else does with colour that no alpha lets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum HiddenColour {
+    /// It keeps it, or keeps no colour as it is.
+    Kept,
+    /// It writes black, so that files are smaller: `libwebp` without loss, whose option `exact` FFmpeg does
+    /// not offer for animations.
+    Black,
+    /// It has one colour for all such pixels, as GIF has. FFmpeg reads it as white.
+    One,
+}
+
+impl HiddenColour {
+    fn by(kind: EncoderKind, handling: AlphaHandling, options: &[(String, String)]) -> HiddenColour {
+        let is_on = |value: &str| !matches!(value, "0" | "false" | "no" | "off");
+        let is_lossless = || {
+            let given = options.iter().rev().find(|(name, _)| name == "lossless");
+            given.is_some_and(|(_, value)| is_on(value))
+        };
+        match (handling, kind.name().as_str()) {
+            (AlphaHandling::Cut, _) => HiddenColour::One,
+            (AlphaHandling::Kept, "libwebp" | "libwebp_anim") if is_lossless() => HiddenColour::Black,
+            _ => HiddenColour::Kept,
+        }
+    }
+
+    /// True if a pixel of the frame has an alpha of 0 and a colour that is lost with it.
+    fn is_lost(self, frame: &Frame) -> bool {
+        let (format, colour) = (frame.format(), frame.metadata.colour);
+        let alpha = format.place(Channel::Alpha);
+        let Some(alpha) = alpha.filter(|_| self != HiddenColour::Kept && !format.is_float()) else {
+            return false;
+        };
+        // Chroma alone, under black luma, is no colour that shows.
+        let colours: Vec<((usize, usize), u32, u32)> =
+            [Channel::Red, Channel::Green, Channel::Blue, Channel::Luma]
+                .into_iter()
+                .filter_map(|channel| {
+                    let black = colour.zero_level(format, channel);
+                    let white = black + colour.span(format, channel);
+                    Some((format.place(channel)?, black, white))
+                })
+                .collect();
+        let is_lost = |x, y| {
+            let sample = |(plane, at): (usize, usize)| u32::from(frame.sample(plane, x, y, at));
+            let is_white = || colours.iter().all(|&(place, _, white)| sample(place) == white);
+            let is_black = || colours.iter().all(|&(place, black, _)| sample(place) == black);
+            sample(alpha) == 0 && !is_black() && !(self == HiddenColour::One && is_white())
+        };
+        let (width, height) = (frame.layout().width(), frame.layout().height());
+        (0..height).any(|y| (0..width).any(|x| is_lost(x, y)))
+    }
+}
+
 /// Counts the frames whose alpha is not kept.
 pub(in crate::sink::video) struct AlphaWatch {
     handling: AlphaHandling,
+    hidden: HiddenColour,
+    /// How many frames lost colour under an alpha of 0.
+    hidden_frames: u64,
     /// How many frames lost something.
     frames: u64,
     /// Some frame had pixels that were not opaque.
@@ -37,11 +95,11 @@ pub(in crate::sink::video) struct AlphaWatch {
 }
 
 impl AlphaWatch {
-    /// Watches what `kind` does in `container` with pictures that it gets as `format`; `has_alpha` if the
-    /// frames have it.
+    /// Watches what `kind` does by its `options` in `container` with pictures that it gets as `format`;
+    /// `has_alpha` if the frames have it.
     pub(in crate::sink::video) fn new(
         container: &Container,
-        kind: EncoderKind,
+        (kind, options): (EncoderKind, &[(String, String)]),
         format: AvFormat,
         has_alpha: bool,
     ) -> AlphaWatch {
@@ -52,12 +110,15 @@ impl AlphaWatch {
             && !has_such(format)
             && kind.formats().into_iter().any(has_such)
             && is_held(container, kind);
+        let handling = match (facts.palette, facts.alpha) {
+            (true, _) => AlphaHandling::Cut,
+            (false, true) => AlphaHandling::Kept,
+            (false, false) => AlphaHandling::Lost,
+        };
         AlphaWatch {
-            handling: match (facts.palette, facts.alpha) {
-                (true, _) => AlphaHandling::Cut,
-                (false, true) => AlphaHandling::Kept,
-                (false, false) => AlphaHandling::Lost,
-            },
+            handling,
+            hidden: HiddenColour::by(kind, handling, options),
+            hidden_frames: 0,
             frames: 0,
             was_used: false,
             advice: match (has_alpha, is_wished) {
@@ -74,7 +135,9 @@ impl AlphaWatch {
 
     /// Looks at a frame before it is converted; a sentence if it is the first that loses something.
     pub(in crate::sink::video) fn look(&mut self, frame: &Frame) -> Option<String> {
-        if !frame.format().has_alpha() || (self.handling == AlphaHandling::Kept && self.was_used) {
+        let is_known = self.handling == AlphaHandling::Kept && self.was_used;
+        let looks_below = self.hidden != HiddenColour::Kept;
+        if !frame.format().has_alpha() || (is_known && !looks_below) {
             return None;
         }
         let is_used = !frame.is_opaque();
@@ -85,13 +148,30 @@ impl AlphaWatch {
             AlphaHandling::Lost => is_used,
         };
         self.frames += u64::from(loses);
-        (loses && self.frames == 1).then(|| {
-            format!(
+        if loses && self.frames == 1 {
+            return Some(format!(
                 "frame {} has alpha, which is not kept: {}",
                 frame.sequence,
                 self.why()
+            ));
+        }
+        let loses_colour = is_used && self.hidden.is_lost(frame);
+        self.hidden_frames += u64::from(loses_colour);
+        (loses_colour && self.hidden_frames == 1).then(|| {
+            format!(
+                "frame {} has colour under an alpha of 0, which is not kept: {}",
+                frame.sequence,
+                self.why_hidden()
             )
         })
+    }
+
+    fn why_hidden(&self) -> String {
+        let what = match self.hidden {
+            HiddenColour::One => "has one colour for all that is transparent",
+            _ => "writes it as black",
+        };
+        format!("{} {what}; .apng and .mkv files keep it", self.place)
     }
 
     fn why(&self) -> String {
@@ -107,13 +187,19 @@ impl AlphaWatch {
     }
 
     /// What was lost, once all frames have been seen.
-    pub(in crate::sink::video) fn warning(&self) -> Option<String> {
-        let of = match self.frames {
-            0 => return None,
-            1 => "the alpha of 1 frame".to_owned(),
-            n => format!("the alpha of {n} frames"),
-        };
-        Some(format!("{of} is not kept: {}", self.why()))
+    pub(in crate::sink::video) fn warnings(&self) -> Vec<String> {
+        let alpha = (self.frames > 0).then(|| {
+            let frames = counted(self.frames, "frame");
+            format!("the alpha of {frames} is not kept: {}", self.why())
+        });
+        let hidden = (self.hidden_frames > 0).then(|| {
+            let frames = counted(self.hidden_frames, "frame");
+            format!(
+                "the colour of pixels with alpha 0 in {frames} is not kept: {}",
+                self.why_hidden()
+            )
+        });
+        alpha.into_iter().chain(hidden).collect()
     }
 
     /// Looks into the finished file for the alpha that the encoder was given: some encoders and containers
