@@ -14,6 +14,7 @@ pub(super) const FURTHER_TEXTS: &str = "texts beyond the first 4096";
 pub(super) const GAMMA: &str = "gamma";
 pub(super) const CHROMATICITIES: &str = "chromaticities";
 pub(super) const CICP: &str = "CICP colour";
+pub(super) const SRGB: &str = "sRGB rendering intent";
 pub(super) const HDR: &str = "HDR mastering data";
 pub(super) const SIGNIFICANT_BITS: &str = "significant bits";
 pub(super) const ORIENTATION: &str = "orientation";
@@ -21,6 +22,7 @@ pub(super) const TIME: &str = "time of change";
 pub(super) const RESOURCES: &str = "Photoshop's resources";
 pub(super) const LAYERS: &str = "Photoshop's layers";
 pub(super) const MAKER_NOTE: &str = "MakerNote (JPEG, PNG and WebP alone keep its offsets right)";
+pub(super) const LONG_NAMES: &str = "what of names of texts is beyond 79 letters";
 pub(super) const LANGUAGE: &str = "languages and translated names of texts";
 
 /// Adds a name that is not there yet.

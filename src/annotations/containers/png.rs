@@ -56,6 +56,9 @@ const NAMES: [(&[u8; 4], &str); 6] = [
     (b"dSIG", "signature"),
 ];
 
+/// Letters of the longest name of a text.
+const MOST_LETTERS: usize = 79;
+
 /// Texts from this length on are compressed.
 const LONG: usize = 1024;
 
@@ -292,6 +295,7 @@ fn word_for(name: [u8; 4]) -> &'static str {
         b"gAMA" => word::GAMMA,
         b"cHRM" => word::CHROMATICITIES,
         b"mDCV" | b"cLLI" => word::HDR,
+        b"sRGB" => word::SRGB,
         b"tIME" => word::TIME,
         _ => word::CICP,
     }
@@ -323,28 +327,47 @@ pub(in crate::annotations) fn read(file: &[u8]) -> Annotations {
             b"IEND" => break,
             name if !KNOWN.contains(&name) => {}
             _ if !chunk.is_intact() => once(&mut found.damaged, word_for(chunk.name)),
-            b"gAMA" => found.gamma = be32(data, 0).filter(|&g| g > 0).or(found.gamma),
-            b"cHRM" => found.chromaticities = numbers(data).or(found.chromaticities),
-            b"sRGB" => found.srgb_intent = data.first().copied().filter(|&i| i <= 3).or(found.srgb_intent),
-            b"cICP" => match code_points(data) {
-                Some(points) => found.cicp = Some(points),
-                None => once(&mut found.damaged, word::CICP),
-            },
-            b"mDCV" => found.mastering_display = array(data, 0).or(found.mastering_display),
-            b"cLLI" => found.content_light = array(data, 0).or(found.content_light),
-            b"sBIT" if matches!(data.len(), 1..=4) && data.iter().all(|b| (1..=16).contains(b)) => {
-                found.significant_bits = Some(data.to_vec());
-            }
-            b"tIME" => found.time = data.try_into().ok().or(found.time),
-            b"pHYs" => found.density = density(data).or(found.density),
             b"eXIf" => found.take_exif(data),
             b"tEXt" | b"zTXt" | b"iTXt" => {
-                take_text(&mut found, &chunk, &mut budget);
+                if let Err(reason) = take_text(&mut found, &chunk, &mut budget) {
+                    reason.note(&mut found, chunk.name);
+                }
+            }
+            _ if take_numbers(&mut found, &chunk).is_none() => {
+                once(&mut found.damaged, word_for(chunk.name));
             }
             _ => {}
         }
     }
     found
+}
+
+/// Takes what a chunk of numbers says; `None` if it says what none may.
+fn take_numbers(found: &mut Annotations, chunk: &Chunk<'_>) -> Option<()> {
+    let data = chunk.data;
+    match &chunk.name {
+        b"gAMA" => found.gamma = Some(be32(data, 0).filter(|&gamma| gamma > 0)?),
+        b"cHRM" => found.chromaticities = Some(numbers(data)?),
+        b"sRGB" => found.srgb_intent = Some(data.first().copied().filter(|&intent| intent <= 3)?),
+        b"cICP" => found.cicp = Some(code_points(data)?),
+        b"mDCV" => found.mastering_display = Some(array(data, 0)?),
+        b"cLLI" => found.content_light = Some(array(data, 0)?),
+        b"sBIT" => {
+            let is_fit = matches!(data.len(), 1..=4) && data.iter().all(|bits| (1..=16).contains(bits));
+            found.significant_bits = Some(is_fit.then(|| data.to_vec())?);
+        }
+        b"tIME" => found.time = Some(time(data)?),
+        // A length of 0 says nothing.
+        b"pHYs" => found.density = density(array(data, 0)?).or(found.density),
+        _ => {}
+    }
+    Some(())
+}
+
+/// Year, month, day, hour, minute and second, of which a minute may have 61.
+fn time(data: &[u8]) -> Option<[u8; 7]> {
+    let time: [u8; 7] = data.try_into().ok()?;
+    matches!(time, [_, _, 1..=12, 1..=31, 0..=23, 0..=59, 0..=60]).then_some(time)
 }
 
 /// The code points, if PNG allows them: decoders refuse a file with others, wherever the chunk stood here.
@@ -362,8 +385,8 @@ fn numbers(data: &[u8]) -> Option<[u32; 8]> {
     Some(numbers)
 }
 
-fn density(data: &[u8]) -> Option<Density> {
-    let (x, y, unit) = (be32(data, 0)?, be32(data, 4)?, *data.get(8)?);
+fn density(data: [u8; 9]) -> Option<Density> {
+    let (x, y, unit) = (be32(&data, 0)?, be32(&data, 4)?, data[8]);
     let unit = if unit == 1 {
         DensityUnit::Metre
     } else {
@@ -378,66 +401,85 @@ fn split_zero(data: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((data.get(..at)?, data.get(at.checked_add(1)?..)?))
 }
 
-fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> Option<()> {
-    let (name, rest) = split_zero(chunk.data)?;
-    let name = latin1(name.get(..name.len().min(79))?);
+/// Why a text is not taken.
+enum Untaken {
+    Damaged,
+    TooLarge,
+}
+
+impl Untaken {
+    fn note(self, found: &mut Annotations, name: [u8; 4]) {
+        let words = match self {
+            Untaken::Damaged => &mut found.damaged,
+            Untaken::TooLarge => &mut found.left_out,
+        };
+        once(words, word_for(name));
+    }
+}
+
+fn take_text(found: &mut Annotations, chunk: &Chunk<'_>, budget: &mut usize) -> Result<(), Untaken> {
+    let (name, rest) = split_zero(chunk.data).ok_or(Untaken::Damaged)?;
+    if name.len() > MOST_LETTERS {
+        once(&mut found.unknown, word::LONG_NAMES);
+    }
+    let name = latin1(name.get(..name.len().min(MOST_LETTERS)).unwrap_or(name));
     let inflated: Vec<u8>;
     let mut body = rest;
     let mut is_deflated = false;
     if &chunk.name == b"zTXt" {
-        let (&method, deflated) = rest.split_first()?;
+        let (&method, deflated) = rest.split_first().ok_or(Untaken::Damaged)?;
         (is_deflated, body) = (true, deflated);
         if method != 0 {
-            return None;
+            return Err(Untaken::Damaged);
         }
     } else if &chunk.name == b"iTXt" {
-        let (&[flag, method], rest) = rest.split_first_chunk()?;
-        let (language, rest) = split_zero(rest)?;
-        let (translated, rest) = split_zero(rest)?;
+        let (&[flag, method], rest) = rest.split_first_chunk().ok_or(Untaken::Damaged)?;
+        let (language, rest) = split_zero(rest).ok_or(Untaken::Damaged)?;
+        let (translated, rest) = split_zero(rest).ok_or(Untaken::Damaged)?;
         body = rest;
         if name != XMP && !(language.is_empty() && translated.is_empty()) {
             once(&mut found.unknown, word::LANGUAGE);
         }
         is_deflated = flag == 1;
-        if is_deflated && method != 0 {
-            return None;
+        if flag > 1 || is_deflated && method != 0 {
+            return Err(Untaken::Damaged);
         }
     }
     if is_deflated {
         match inflate(body, *budget) {
             Inflated::Whole(bytes) => inflated = bytes,
-            Inflated::Damaged => {
-                once(&mut found.damaged, word::TEXT);
-                return None;
-            }
+            Inflated::Damaged => return Err(Untaken::Damaged),
             Inflated::TooLarge => {
-                once(
-                    &mut found.left_out,
-                    if name == XMP { word::XMP } else { word::TEXT },
-                );
                 // The time to inflate is to be spent once only.
                 *budget = 0;
-                return None;
+                if name == XMP {
+                    once(&mut found.left_out, word::XMP);
+                    return Ok(());
+                }
+                return Err(Untaken::TooLarge);
             }
         }
-        *budget = budget.checked_sub(inflated.len())?;
+        *budget = budget.saturating_sub(inflated.len());
         body = &inflated;
     }
     if name == XMP {
         found.take_xmp(body);
-        return Some(());
+        return Ok(());
     }
     if let Some(kind) = name.strip_prefix(RAW) {
         take_raw(found, kind, body);
-        return Some(());
+        return Ok(());
     }
     let text = if &chunk.name == b"iTXt" {
-        str::from_utf8(body).ok()?.to_owned()
+        str::from_utf8(body).map_err(|_| Untaken::Damaged)?.to_owned()
     } else {
         latin1(body)
     };
+    if name.is_empty() && !text.is_empty() {
+        return Err(Untaken::Damaged);
+    }
     found.take_text(&name, text);
-    Some(())
+    Ok(())
 }
 
 /// A PNG file, or chunks of one, without those that are too large or that unpack to too much, and the words
