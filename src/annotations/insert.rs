@@ -1,6 +1,6 @@
 //! Annotations put into a finished file.
 
-use super::containers::{bmp, jpeg, png, pnm, tiff, webp};
+use super::containers::{bmp, jpeg, png, pnm, radiance, tiff, webp};
 use super::kind::Container;
 use super::{Annotations, DATE_TIME, DensityUnit, exif, once, word, xmp};
 
@@ -64,8 +64,10 @@ pub fn insert(
             }
         }
     }
-    if container == Container::Pnm {
-        encoded = pnm::insert(&mut rest.texts, encoded);
+    match container {
+        Container::Pnm => encoded = pnm::insert(&mut rest.texts, encoded),
+        Container::Radiance => encoded = radiance::insert(&mut rest.texts, encoded),
+        _ => {}
     }
     if !miss(holds.text, !rest.texts.is_empty(), word::TEXT) {
         rest.texts.clear();
@@ -97,7 +99,7 @@ pub fn insert(
         Container::WebP => webp::insert(&rest, orientation, encoded, &mut lost),
         Container::Tiff => tiff::insert(&rest, orientation, encoded, &mut lost),
         Container::Bmp => bmp::insert(&rest, encoded, &mut lost),
-        Container::Pnm => encoded,
+        Container::Pnm | Container::Radiance => encoded,
     };
     (file, lost)
 }

@@ -15,6 +15,8 @@ pub enum Container {
     Bmp,
     /// PBM, PGM, PPM, PAM.
     Pnm,
+    /// Radiance HDR.
+    Radiance,
 }
 
 /// A row of the table of what a kind holds.
@@ -57,6 +59,8 @@ impl Container {
             Self::Bmp => row([N, N, N], [Y, N], N, N),
             // Comments hold texts that are lines.
             Self::Pnm => row([N, N, N], [N, N], N, N),
+            // Lines of the head, too.
+            Self::Radiance => row([N, N, N], [N, N], N, N),
         }
     }
 }

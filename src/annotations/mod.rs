@@ -338,13 +338,14 @@ mod tests {
     use super::containers::webp;
     use super::*;
 
-    const ALL: [Container; 6] = [
+    const ALL: [Container; 7] = [
         Container::Png,
         Container::Jpeg,
         Container::WebP,
         Container::Tiff,
         Container::Bmp,
         Container::Pnm,
+        Container::Radiance,
     ];
 
     /// A file of each kind, without annotations.
@@ -361,6 +362,7 @@ mod tests {
                 file
             }
             Container::Pnm => b"P5 1 1 255\n0".to_vec(),
+            Container::Radiance => b"#?RADIANCE\n\n-Y 1 +X 1\n0000".to_vec(),
         }
     }
 

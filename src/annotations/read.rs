@@ -1,7 +1,7 @@
 //! Reading: what the excerpt of a file says.
 
 use super::bytes::take_array;
-use super::containers::{bmp, boxes, dpx, gif, jpeg, png, pnm, psd, tiff, webp};
+use super::containers::{bmp, boxes, dpx, fits, gif, jpeg, png, pnm, psd, radiance, sgi, tiff, webp};
 use super::kind::Container;
 use super::metadata::{FileMetadata, MOST_SEARCHED};
 use super::{Annotations, once, word};
@@ -32,6 +32,7 @@ pub fn read_from(
         Container::Tiff => tiff::excerpt(input, len, page)?,
         Container::Bmp => bmp::excerpt(input)?,
         Container::Pnm => return pnm::read(input),
+        Container::Radiance => return radiance::read(input),
     };
     let mut annotations = understood(container, &excerpt.bytes);
     let mut words = excerpt.too_large;
@@ -68,8 +69,8 @@ pub fn read_from(
     })
 }
 
-/// What a file says whose pixels FFmpeg decodes, or which is an animation: GIF, PNG, WebP, PSD, DPX, AVIF,
-/// HEIF, JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
+/// What a file says whose pixels FFmpeg decodes, or which is an animation: GIF, PNG, WebP, PSD, DPX, SGI,
+/// FITS, AVIF, HEIF, JPEG 2000 and JPEG XL in boxes. Of others nothing is read but the first bytes.
 pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
     let len = input.seek(SeekFrom::End(0))?;
     input.seek(SeekFrom::Start(0))?;
@@ -99,6 +100,12 @@ pub fn search(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
             input.take(dpx::HEADER).read_to_end(&mut header)?;
             return Ok(dpx::read(&header));
         }
+        [0x01, 0xda, 0 | 1, 1 | 2, ..] => {
+            let mut header = Vec::new();
+            input.take(sgi::HEADER).read_to_end(&mut header)?;
+            return Ok(sgi::read(&header));
+        }
+        [b'S', b'I', b'M', b'P', b'L', b'E', b' ', b' ', b'=', ..] => return fits::read(input),
         [b'8', b'B', b'P', b'S', ..] => psd::read,
         head if boxes::is_known(head) => boxes::read,
         _ => return Ok(FileMetadata::default()),
@@ -122,7 +129,7 @@ pub(super) fn understood(container: Container, file: &[u8]) -> Annotations {
         Container::WebP => webp::read(file),
         Container::Tiff => tiff::read(file),
         Container::Bmp => bmp::read(file),
-        Container::Pnm => Annotations::default(),
+        Container::Pnm | Container::Radiance => Annotations::default(),
     };
     found.with_density_of_exif()
 }

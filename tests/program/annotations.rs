@@ -579,6 +579,165 @@ fn damaged_profiles_and_blocks_of_tiff_are_named() {
     }
 }
 
+/// Chunks that say what PNG does not allow; each says something, so that what is not carried is named.
+#[test]
+fn damaged_chunks_of_png_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    pictures(&at("a.png"), "1", &["-pix_fmt", "rgb24"]);
+    let plain = fs::read(at("a.png")).unwrap();
+    let long = [&[b'a'; 80][..], b"\0text"].concat();
+    let cases: &[(&[u8; 4], &[u8], &str)] = &[
+        (b"iTXt", b"Title\0\0\0\0\0caf\xe9", "text"),
+        (b"iTXt", b"Title\0\x02\0\0\0text", "text"),
+        (b"iTXt", b"Title\0\0\0no zeros", "text"),
+        (b"zTXt", b"Title\0\x01abc", "text"),
+        (b"tEXt", b"no zero", "text"),
+        (b"tEXt", b"\0no name", "text"),
+        (b"tEXt", &long, "beyond 79 letters"),
+        (b"pHYs", b"\0\0\x27\x10\0\0\x27\x10", "resolution"),
+        (b"cHRM", &[0; 31], "chromaticities"),
+        (b"gAMA", &[0; 4], "gamma"),
+        (b"sRGB", &[9], "sRGB rendering intent"),
+        (b"tIME", &[7, 0xe4, 13, 1, 0, 0, 0], "time of change"),
+        (b"tIME", &[7, 0xe4, 12, 1, 24, 0, 0], "time of change"),
+        (b"sBIT", &[0, 0, 0], "significant bits"),
+        (b"sBIT", &[5; 5], "significant bits"),
+        (b"mDCV", &[1; 23], "HDR mastering data"),
+        (b"vpAg", &[0, 0, 0, 9], "vpAg"),
+    ];
+    for (name, data, word) in cases {
+        let file = [&plain[..33], &png_chunk(name, data), &plain[33..]].concat();
+        fs::write(at("in.png"), file).unwrap();
+        let words = said(&framepipe(&at("in.png"), &at("out.png"), &["--overwrite"]));
+        let warning = words.lines().find(|line| line.starts_with("warning: "));
+        let is_named = warning.is_some_and(|line| line.contains(word));
+        assert!(is_named, "{}: {words}", name.escape_ascii());
+        let strict = framepipe(&at("in.png"), &at("strict.png"), &["--strict"]);
+        assert_eq!(strict.status.code(), Some(1), "{}", said(&strict));
+    }
+    // What is allowed is not.
+    for (name, data) in [
+        (b"tIME", &[7, 0xe4, 2, 29, 23, 59, 60][..]),
+        (b"pHYs", &[0; 9]),
+        (b"tEXt", b"Title\0"),
+        (b"iTXt", "Title\0\0\0\0\0caf\u{e9}".as_bytes()),
+        (b"vpAg", &[0; 9]),
+    ] {
+        let file = [&plain[..33], &png_chunk(name, data), &plain[33..]].concat();
+        fs::write(at("in.png"), file).unwrap();
+        let strict = framepipe(&at("in.png"), &at("out.png"), &["--strict", "--overwrite"]);
+        assert!(
+            strict.status.success(),
+            "{}: {}",
+            name.escape_ascii(),
+            said(&strict)
+        );
+    }
+}
+
+/// What heads say beside their samples: texts are carried where a place is known for them.
+#[test]
+fn heads_of_other_stills_lose_nothing_unsaid() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let run = |input: &str, output: &str, options: &[&str]| {
+        let done = framepipe(&at(input), &at(output), &[&["--overwrite"], options].concat());
+        (done.status.code(), said(&done))
+    };
+    // Radiance HDR, whose lines stay as they are.
+    let lines = "# a comment\nSOFTWARE=any\nOWNER=me\nCAPDATE=2020:01:02\npfilt -1 -x 100\n";
+    let head = format!("#?RADIANCE\n{lines}FORMAT=32-bit_rle_rgbe\n\n-Y 1 +X 2\n");
+    let pixels = [128, 128, 128, 129, 0, 0, 0, 0];
+    fs::write(at("a.hdr"), [head.as_bytes(), &pixels].concat()).unwrap();
+    let reference = ["--engine", "reference", "--strict"];
+    let hdr = |output: &str| {
+        let mut command = Command::new(PROGRAM);
+        command.args(["filter", "--filter", "identity", "--overwrite"]);
+        let done = command.args([at("a.hdr"), at(output)]).args(reference).output();
+        let done = done.unwrap();
+        (done.status.code(), said(&done))
+    };
+    assert_eq!(hdr("b.hdr").0, Some(0), "{}", hdr("b.hdr").1);
+    let written = fs::read(at("b.hdr")).unwrap();
+    for line in lines.lines() {
+        assert!(has(&written, format!("\n{line}\n").as_bytes()), "{line}");
+    }
+    // TIFF has a place for some of them, and PFM for none.
+    for output in ["b.tif", "b.pfm"] {
+        let (code, words) = hdr(output);
+        assert!(code == Some(1) && words.contains("text"), "{words}");
+    }
+    // DPX, as FFmpeg writes it and with fields of its header.
+    pictures(&at("a.dpx"), "1", &["-pix_fmt", "gbrp10le"]);
+    let mut plain = fs::read(at("a.dpx")).unwrap();
+    // Transfer and colours that nobody states.
+    plain[801..803].copy_from_slice(&[4, 4]);
+    fs::write(at("a.dpx"), &plain).unwrap();
+    assert_eq!(run("a.dpx", "a.png", &["--strict"]).0, Some(0));
+    // FFmpeg's numbers have the order of the samples' bytes.
+    let number = |number: u32| match plain.starts_with(b"SDPX") {
+        true => number.to_be_bytes(),
+        false => number.to_le_bytes(),
+    };
+    let fields: [(usize, &[u8], &str, bool); 4] = [
+        (136, b"2020:01:02:03:04:05", "2020:01:02:03:04:05", true),
+        (1556, b"a camera", "a camera", true),
+        (780, &number(1), "sign", false),
+        (784, &number(95), "black and white (95", false),
+    ];
+    for (place, bytes, word, is_kept) in fields {
+        let mut file = plain.clone();
+        file[place..place + bytes.len()].copy_from_slice(bytes);
+        fs::write(at("b.dpx"), file).unwrap();
+        let (code, words) = run("b.dpx", "b.png", &["--strict"]);
+        assert_eq!(code, Some(i32::from(!is_kept)), "{words}");
+        match is_kept {
+            true => assert!(has(&fs::read(at("b.png")).unwrap(), word.as_bytes())),
+            false => assert!(words.contains(word), "{words}"),
+        }
+    }
+    // SGI and FITS, which are read as videos of one picture.
+    pictures(&at("a.sgi"), "1", &["-pix_fmt", "gray"]);
+    assert_eq!(run("a.sgi", "a.png", &["--strict"]).0, Some(0));
+    let mut file = fs::read(at("a.sgi")).unwrap();
+    file[24..29].copy_from_slice(b"a cat");
+    fs::write(at("b.sgi"), &file).unwrap();
+    assert_eq!(run("b.sgi", "b.png", &["--strict"]).0, Some(0));
+    assert!(has(&fs::read(at("b.png")).unwrap(), b"a cat"));
+    file[107] = 1;
+    fs::write(at("b.sgi"), &file).unwrap();
+    let (code, words) = run("b.sgi", "b.png", &["--strict"]);
+    assert!(code == Some(1) && words.contains("colour map 1"), "{words}");
+    pictures(&at("a.fits"), "1", &["-pix_fmt", "gray"]);
+    assert!(!run("a.fits", "a.png", &[]).1.contains("header cards"));
+    let mut file = fs::read(at("a.fits")).unwrap();
+    let end = file
+        .chunks(80)
+        .position(|card| card.starts_with(b"END "))
+        .unwrap()
+        * 80;
+    let cards = format!("{:80}{:80}{:80}", "OBJECT  = 'M 31'", "HISTORY one", "END");
+    file[end..end + 240].copy_from_slice(cards.as_bytes());
+    fs::write(at("b.fits"), &file).unwrap();
+    let (_, words) = run("b.fits", "b.png", &[]);
+    assert!(words.contains("header cards (OBJECT, HISTORY)"), "{words}");
+    // GIF: data behind it, and a frame that is larger than the screen.
+    pictures(&at("a.gif"), "3", &[]);
+    let gif = fs::read(at("a.gif")).unwrap();
+    for (file, word) in [
+        ([&gif[..], b"behind"].concat(), "data behind the picture"),
+        ([&gif[..6], &[20], &gif[7..]].concat(), "outside of the screen"),
+        (gif[..gif.len() - 20].to_vec(), "its end is missing"),
+    ] {
+        fs::write(at("b.gif"), file).unwrap();
+        let (_, words) = run("b.gif", "b.apng", &[]);
+        assert!(words.contains("warning: ") && words.contains(word), "{words}");
+        assert_eq!(run("b.gif", "b.apng", &["--strict"]).0, Some(1));
+    }
+    assert_eq!(run("a.gif", "b.apng", &["--strict"]).0, Some(0));
+}
+
 /// An Exif block that is cut off leads outside of itself.
 #[test]
 fn of_a_damaged_exif_block_the_rest_is_kept_and_the_damage_named() {

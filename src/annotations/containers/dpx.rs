@@ -1,8 +1,11 @@
 //! DPX files: the header of 2048 bytes. Read only.
 //!
 //! ```text
-//!  0 "SDPX", or "XPDS" if numbers are little endian | 160 creator, 100 bytes | 260 project, 200
-//!  460 copyright, 200 | 768 orientation, 16 bits | 801 transfer of the first element, 8 bits
+//!  0 "SDPX", or "XPDS" if numbers are little endian | 136 time, 24 bytes | 160 creator, 100
+//!  260 project, 200 | 460 copyright, 200 | 768 orientation, 16 bits
+//!  the first element: 780 sign, 784 code of black, 792 of white, 32 bits each | 801 transfer | 803 bits
+//!  1432 name of the source, 100 | 1532 its time, 24 | 1556 device, 32 | 1588 its number, 32
+//!  film: 1680 format, 32 | 1732 frame, 32 | 1764 slate, 100
 //! ```
 
 use crate::annotations::FileMetadata;
@@ -14,6 +17,21 @@ pub(in crate::annotations) const HEADER: u64 = 2048;
 /// The creator that FFmpeg's encoder states, which says nothing of the picture.
 const ENCODER: &str = "Lavc";
 
+/// Texts with the names that PNG gives such: where each stands, and its bytes.
+const TEXTS: [(&str, usize, usize); 11] = [
+    ("Creation Time", 136, 24),
+    ("Author", 160, 100),
+    ("Project", 260, 200),
+    ("Copyright", 460, 200),
+    ("Source file", 1432, 100),
+    ("Source time", 1532, 24),
+    ("Source", 1556, 32),
+    ("Serial number", 1588, 32),
+    ("Film format", 1680, 32),
+    ("Film frame", 1732, 32),
+    ("Slate", 1764, 100),
+];
+
 /// What a file says beside its pixels: its texts, its orientation, and a transfer that no H.273 number names.
 pub(in crate::annotations) fn read(header: &[u8]) -> FileMetadata {
     let mut found = FileMetadata::default();
@@ -22,11 +40,7 @@ pub(in crate::annotations) fn read(header: &[u8]) -> FileMetadata {
         Some(b"XPDS") => u16::from_le_bytes,
         _ => return found,
     };
-    for (name, at, length) in [
-        ("Author", 160, 100),
-        ("Project", 260, 200),
-        ("Copyright", 460, 200),
-    ] {
+    for (name, at, length) in TEXTS {
         let stated = part(header, at, length).map(until_zero).unwrap_or_default();
         if !stated.starts_with(ENCODER) {
             found.annotations.take_text(name, stated);
@@ -37,6 +51,31 @@ pub(in crate::annotations) fn read(header: &[u8]) -> FileMetadata {
         Some(code @ 1..=7) => found.orientation = [1, 2, 4, 3, 5, 6, 8, 7].get(usize::from(code)).copied(),
         Some(0 | u16::MAX) | None => {}
         Some(code) => found.unknown.push(format!("orientation {code}")),
+    }
+    let number = |at| {
+        array(header, at).map(|bytes: [u8; 4]| match header.first() {
+            Some(b'S') => u32::from_be_bytes(bytes),
+            _ => u32::from_le_bytes(bytes),
+        })
+    };
+    // Of numbers that nobody stated all bits are set, or none.
+    let stated = |at| number(at).filter(|&code| code != u32::MAX);
+    if stated(780) == Some(1) {
+        found
+            .unknown
+            .push("the sign of its samples, which are read without".to_owned());
+    }
+    let most = match header.get(803) {
+        Some(&bits @ 1..=31) => (1 << bits) - 1,
+        _ => u32::MAX,
+    };
+    let black = stated(784).filter(|&code| code > 0);
+    let white = stated(792).filter(|&code| code > 0 && code != most);
+    if black.is_some() || white.is_some() {
+        let (black, white) = (black.unwrap_or(0), white.unwrap_or(most));
+        found
+            .unknown
+            .push(format!("the codes of black and white ({black} and {white})"));
     }
     let transfer = match header.get(801) {
         Some(1) => "transfer (printing density)",
@@ -89,5 +128,23 @@ mod tests {
             FileMetadata::default()
         );
         assert_eq!(read(b"SDPX"), FileMetadata::default());
+        let found = header(&[(136, b"2020:01:02:03:04:05"), (1556, b"a camera")]);
+        assert_eq!(
+            found.annotations.texts,
+            [("Creation Time", "2020:01:02:03:04:05"), ("Source", "a camera")]
+                .map(|(name, text)| (name.to_owned(), text.to_owned()))
+        );
+        let range = |black: u32, white: u32| {
+            let (black, white) = (black.to_be_bytes(), white.to_be_bytes());
+            header(&[(784, &black), (792, &white), (803, &[10])]).unknown
+        };
+        assert_eq!(range(95, 685), ["the codes of black and white (95 and 685)"]);
+        assert_eq!(range(64, 0), ["the codes of black and white (64 and 1023)"]);
+        for (black, white) in [(0, 1023), (0, 0), (u32::MAX, u32::MAX)] {
+            assert_eq!(range(black, white), [""; 0]);
+        }
+        let signed = "the sign of its samples, which are read without";
+        assert_eq!(header(&[(780, &[0, 0, 0, 1])]).unknown, [signed]);
+        assert_eq!(header(&[(780, &[255; 4])]).unknown, [""; 0]);
     }
 }

@@ -17,6 +17,7 @@
 use crate::annotations::bytes::{array, pass, take_array, take_exactly, text};
 use crate::annotations::{FileMetadata, instant_frames, name_once, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
+use crate::wording::counted;
 use std::io::{self, BufRead, Seek};
 
 const CONTROL: u8 = 0xf9;
@@ -36,21 +37,23 @@ const TRAILER: &[u8] = &[1, 0xff, 0xfe, 0xfd];
 /// What a file says beside its pixels. What is damaged ends it.
 pub(in crate::annotations) fn read(input: &mut (impl BufRead + Seek)) -> io::Result<FileMetadata> {
     let mut found = FileMetadata::default();
-    let Some([b'G', b'I', b'F', _, _, _, _, _, _, _, flags, _, _]) = take_array::<13>(input)? else {
+    let Some([b'G', b'I', b'F', _, _, _, w0, w1, h0, h1, flags, _, _]) = take_array::<13>(input)? else {
         return Ok(found);
     };
+    let screen = [u16::from_le_bytes([w0, w1]), u16::from_le_bytes([h0, h1])];
     found.plays = Some(1);
     pass(input, colours(flags))?;
     let mut room = METADATA_LIMIT;
     let mut early_texts = None;
-    let (mut pictures, mut instant, mut time) = (0, 0, None);
+    let (mut pictures, mut instant, mut time, mut beyond) = (0, 0, None, 0_u64);
     while let Some([kind]) = take_array::<1>(input)? {
         match kind {
             b',' => {
-                let Some([_, _, _, _, _, _, _, _, flags]) = take_array::<9>(input)? else {
+                let Some([place @ .., flags]) = take_array::<9>(input)? else {
                     break;
                 };
                 pictures += 1;
+                beyond += u64::from(is_beyond(place, screen));
                 instant += u64::from(time.take().is_some_and(|time: u16| time < LEAST_TIME));
                 early_texts = early_texts.or(Some(found.annotations.texts.len()));
                 pass(input, colours(flags).saturating_add(1))?;
@@ -75,9 +78,26 @@ pub(in crate::annotations) fn read(input: &mut (impl BufRead + Seek)) -> io::Res
         let changed = instant_frames(instant, pictures, "less than 2/100 s", "10/100 s");
         found.changes.extend(changed);
     }
+    if beyond > 0 {
+        let [width, height] = screen;
+        let frames = counted(beyond, "frame");
+        found.unknown.push(format!(
+            "what of {frames} lies outside of the screen of {width}x{height}"
+        ));
+    }
     // FFmpeg keeps one comment, of those that it meets before the first picture.
     found.annotations.texts_are_in_container = early_texts == Some(1) && found.annotations.texts.len() == 1;
     Ok(found)
+}
+
+/// True if a picture at this place, and of this size, is not all on the screen. One without a size is as
+/// large as that.
+fn is_beyond([x0, x1, y0, y1, w0, w1, h0, h1]: [u8; 8], screen: [u16; 2]) -> bool {
+    let ends = [[x0, x1, w0, w1], [y0, y1, h0, h1]].map(|[a0, a1, l0, l1]| {
+        u32::from(u16::from_le_bytes([a0, a1])) + u32::from(u16::from_le_bytes([l0, l1]))
+    });
+    let screen = screen.map(u32::from);
+    screen.iter().all(|&side| side > 0) && ends.iter().zip(screen).any(|(&end, side)| end > side)
 }
 
 /// The time of the next picture in hundredths of a second.
@@ -258,6 +278,27 @@ mod tests {
         // A lone picture has no time.
         let whole = file(&[&control(0)]);
         assert!(read(&mut Cursor::new(whole)).unwrap().changes.is_empty());
+    }
+
+    #[test]
+    fn frames_outside_of_the_screen_are_counted() {
+        let said = |picture: &[u8]| {
+            let mut whole = file(&[picture]);
+            // A screen of three by two.
+            (whole[6], whole[8]) = (3, 2);
+            read(&mut Cursor::new(whole)).unwrap().unknown
+        };
+        assert_eq!(said(b",\x02\0\x01\0\x01\0\x01\0\0\x02\x02\x44\x01\0"), [""; 0]);
+        for picture in [
+            b",\x02\0\x01\0\x02\0\x01\0\0\x02\x02\x44\x01\0",
+            b",\0\0\0\0\x01\0\x03\0\0\x02\x02\x44\x01\0",
+            b",\0\x01\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0",
+        ] {
+            assert_eq!(
+                said(picture),
+                ["what of 1 frame lies outside of the screen of 3x2"]
+            );
+        }
     }
 
     #[test]

@@ -323,6 +323,7 @@ const ROWS: [Row; 22] = {
             encoding: Encoding::Own,
             is_deep: true,
             floats: Floats::Only,
+            container: Some(Container::Radiance),
             ..ROW
         },
         Row {

@@ -60,7 +60,7 @@ pub struct ImageSourceOptions {
 pub(super) fn data_behind(path: &Path) -> std::io::Result<Option<&'static str>> {
     let further = match content::kind_of(path)? {
         Some(kind) => trailing::trailing(kind, path)?,
-        None => None,
+        None => trailing::is_followed(path)?.then_some(Trailing::Data),
     };
     // Trailing pictures are frames.
     Ok(further

@@ -221,7 +221,11 @@ impl<'a> Still<'a> {
     fn hdr(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
         let io = |cause| io_error(path, cause);
         let budget = ReadBudget::new();
-        let head = hdr::read(BufReader::new(File::open(path).map_err(io)?)).map_err(io)?;
+        let open = || File::open(path).map(BufReader::new);
+        let mut head = open().and_then(hdr::read).map_err(io)?;
+        let texts = open().and_then(|mut file| annotations::read_from(Container::Radiance, &mut file, None));
+        let texts = texts.map_err(io)?;
+        (head.metadata.annotations, head.metadata.too_large) = (texts.annotations, texts.too_large);
         let decoder = hdr::decoder(BudgetedReader::new(BufReader::new(file), &budget), &head)
             .map_err(|e| failed(path, e))?;
         let picture = ByImage {

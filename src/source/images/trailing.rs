@@ -5,7 +5,8 @@
 //!  WebP  the size of RIFF        ICO   the last of its pictures
 //!  HDR   packed or plain rows    EXR   the block that lies last
 //!  AVIF, JPEG 2000, JPEG XL      boxes, each kind of picture begins with one
-//!  QOI, DPX, BMP, PCX            by `source/still_end`
+//!  QOI, DPX, BMP, PCX, SGI, Sun  by `source/still_end`
+//!  GIF   blocks to the one of its end
 //! ```
 //!
 //! Padding does not count.
@@ -110,6 +111,25 @@ pub(super) fn trailing(kind: ImageKind, path: &Path) -> io::Result<Option<Traili
     }
 }
 
+/// True if data stand behind a picture of a kind that FFmpeg reads as a video: GIF, SGI, Sun raster.
+pub(super) fn is_followed(path: &Path) -> io::Result<bool> {
+    let mut input = BufReader::new(File::open(path)?);
+    let head: Vec<u8> = input.fill_buf()?.iter().take(4).copied().collect();
+    let found = match head[..] {
+        // A second animation is named by what reads the first.
+        [b'G', b'I', b'F', ..] => gif_end(&mut input).map(|()| &b"GIF8"[..]),
+        [0x01, 0xda, 0 | 1, ..] => seek_to_end(&mut input, "sgi").map(|()| &[][..]),
+        [0x59, 0xa6, 0x6a, 0x95, ..] => seek_to_end(&mut input, "sunrast").map(|()| &[][..]),
+        _ => return Ok(false),
+    };
+    match found {
+        Ok(magic) => Ok(Trailing::of(&mut input, magic)? == Some(Trailing::Data)),
+        // The decoder reports an early end and damage.
+        Err(e) if matches!(e.kind(), ErrorKind::UnexpectedEof | ErrorKind::InvalidData) => Ok(false),
+        Err(e) => Err(e),
+    }
+}
+
 fn array<const N: usize>(input: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     input.read_exact(&mut bytes)?;
@@ -152,6 +172,34 @@ fn png_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
         }
         if !name.iter().all(u8::is_ascii_alphabetic) {
             return unknown();
+        }
+    }
+}
+
+/// Goes to behind the block that ends an animation.
+fn gif_end(input: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    let colours = |flags: u8| match flags & 0x80 {
+        0 => 0,
+        _ => 3 << ((flags & 7) + 1),
+    };
+    let [.., flags, _, _] = array::<13>(input)?;
+    input.seek_relative(colours(flags))?;
+    loop {
+        match array(input)? {
+            [b';'] => return Ok(()),
+            [b','] => {
+                let [.., flags] = array::<9>(input)?;
+                // The bits of the first code follow.
+                input.seek_relative(colours(flags) + 1)?;
+            }
+            [b'!'] => drop(array::<1>(input)?),
+            _ => return unknown(),
+        }
+        loop {
+            match array(input)? {
+                [0] => break,
+                [length] => input.seek_relative(length.into())?,
+            }
         }
     }
 }
@@ -383,6 +431,33 @@ mod tests {
             Some(Trailing::Data)
         );
         assert_eq!(said(ImageKind::Png, &icon), None);
+    }
+
+    #[test]
+    fn data_behind_what_ffmpeg_reads_as_a_video_are_found() {
+        let found = |file: &[u8]| {
+            let mut kept = tempfile::NamedTempFile::new().unwrap();
+            io::Write::write_all(&mut kept, file).unwrap();
+            is_followed(kept.path()).unwrap()
+        };
+        let gif = [
+            &b"GIF89a\x01\0\x01\0\x80\0\0\0\0\0\xff\xff\xff!\xfe\x02;;\0"[..],
+            b",\0\0\0\0\x01\0\x01\0\0\x02\x02\x44\x01\0;",
+        ]
+        .concat();
+        let mut sgi = [&[1, 0xda, 0, 1, 0, 2, 0, 9, 0, 2, 0, 1][..], &[0; 500]].concat();
+        sgi.extend([9; 18]);
+        let sun = [0x59a6_6a95_u32, 3, 2, 8, 8, 1, 0, 0]
+            .map(u32::to_be_bytes)
+            .concat();
+        let sun = [&sun[..], &[7; 8]].concat();
+        for file in [&gif[..], &sgi, &sun] {
+            assert!(!found(file));
+            assert!(!found(&[file, b"\0\n"].concat()));
+            assert!(found(&[file, b"more"].concat()));
+            assert!((0..file.len()).all(|end| !found(&file[..end])));
+        }
+        assert!(!found(b"") && !found(b"other") && !found(&gif.repeat(2)));
     }
 
     /// Where these kinds end is found by `source/still_end`.

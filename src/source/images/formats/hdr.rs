@@ -1,5 +1,6 @@
-//! The head of a Radiance HDR file: what its decoder passes over, and what it does not take, other words than
-//! `RADIANCE` in the first line and other orders of the pixels.
+//! The head of a Radiance HDR file but for its texts (`annotations/containers/radiance.rs`): what its decoder
+//! passes over, and what it does not take, other words than `RADIANCE` in the first line and other orders of
+//! the pixels.
 //!
 //! ```text
 //!   #?RADIANCE

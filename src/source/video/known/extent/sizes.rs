@@ -78,6 +78,10 @@ pub(in crate::source::video) fn extent_of(path: &Path, demuxer: &str, codec: &st
             return Some((end, length));
         }
         file.rewind().ok()?;
+        if is_cut_gif(&mut BufReader::new(&file)) {
+            return Some((StillEnd::Beyond, length));
+        }
+        file.rewind().ok()?;
         Some((StillEnd::At(stated_end(&mut file, length).ok()??), length))
     };
     if let Some(extent) = of_packets(path, demuxer) {
@@ -222,6 +226,15 @@ fn is_broken_gif(path: &Path) -> bool {
     path.is_file() && ask().unwrap_or(false)
 }
 
+/// True for a GIF that ends within one of its blocks.
+fn is_cut_gif(file: &mut (impl BufRead + Seek)) -> bool {
+    let mut head = [0; 4];
+    let mut is_between = false;
+    let is_gif = file.read_exact(&mut head).is_ok() && &head == b"GIF8";
+    let is_cut = |e: io::Error| e.kind() == io::ErrorKind::UnexpectedEof;
+    is_gif && gif_blocks(file, &mut is_between).is_err_and(is_cut) && !is_between
+}
+
 /// Where a GIF ends: behind its trailer, or past the file's end if that is missing.
 fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>> {
     match walk_gif(file) {
@@ -233,6 +246,11 @@ fn gif(file: &mut (impl BufRead + Seek), length: u64) -> io::Result<Option<u64>>
 
 /// Goes through the blocks of a GIF up to its trailer.
 pub(super) fn walk_gif(file: &mut (impl BufRead + Seek)) -> io::Result<()> {
+    gif_blocks(file, &mut false)
+}
+
+/// The same; an early end was met `between` two blocks or within one.
+fn gif_blocks(file: &mut (impl BufRead + Seek), between: &mut bool) -> io::Result<()> {
     let table = |flags: u8| {
         if flags & 0x80 == 0 {
             0
@@ -245,7 +263,15 @@ pub(super) fn walk_gif(file: &mut (impl BufRead + Seek)) -> io::Result<()> {
     file.read_exact(&mut head)?;
     skip(file, table(head[10]))?;
     loop {
-        match byte(file)? {
+        let mut kind = [0];
+        // What was passed over may lie past the end, too.
+        let reached = file.stream_position()?;
+        if file.read(&mut kind)? == 0 {
+            *between = file.seek(SeekFrom::End(0))? == reached;
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let [kind] = kind;
+        match kind {
             // An image: its place, perhaps a table of colours, the size of codes.
             0x2C => {
                 let mut image = [0; 9];
@@ -597,6 +623,9 @@ mod tests {
             let cut = &whole[..whole.len() - 1];
             assert_eq!(end(cut), Some(whole.len() as u64));
         }
+        let is_cut = |file: &[u8]| is_cut_gif(&mut Cursor::new(file));
+        assert!(!is_cut(&gif) && !is_cut(&gif[..gif.len() - 1]));
+        assert!(is_cut(&gif[..gif.len() - 2]) && is_cut(&gif[..22]) && !is_cut(b"GIF") && !is_cut(b""));
         // The byte that ends a GIF may be anywhere in it.
         let at = gif.iter().position(|&b| b == 0x3B).unwrap_or(0);
         assert_eq!(end(&gif[..=at]), Some(at as u64 + 2));
