@@ -12,6 +12,8 @@ mod constant_rate;
 pub mod images;
 mod ledger;
 pub mod null;
+#[cfg(feature = "ffmpeg")]
+mod significant;
 mod steps;
 mod uncompressed;
 #[cfg(feature = "ffmpeg")]

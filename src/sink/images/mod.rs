@@ -38,6 +38,7 @@ pub use stored::{accepts, nearest};
 
 use super::atomic_file::AtomicFile;
 use super::ledger::{Outcome, PlainLedger, stated};
+use super::significant::with_true_bits;
 use super::{IndexedSink, Rules, SinkError, Written};
 use crate::annotations::{self, Arrangement};
 use crate::frame::fact::{Fact, Samples};
@@ -482,7 +483,7 @@ impl IndexedSink for Images {
                 problem: cannot_hold(kind, frame.format()),
             });
         }
-        let frame = self.settle(frame, kind)?;
+        let frame = self.settle(with_true_bits(frame), kind)?;
         if source.is_some()
             && matches!(self.naming.place, Target::Directory(_))
             && !self.shared().names.insert(path.clone())

@@ -4,6 +4,7 @@
 use super::stored::Stored;
 use crate::annotations::Annotations;
 use crate::frame::Channel;
+use crate::sink::significant::has_only;
 
 /// The annotations that are true of `pixels`, which are stored so.
 pub(super) fn fitting(annotations: &Annotations, stored: Stored, pixels: &[u8]) -> Annotations {
@@ -27,24 +28,9 @@ pub(super) fn fitting(annotations: &Annotations, stored: Stored, pixels: &[u8]) 
     fitting
 }
 
-/// True if so many bits of each channel's samples say what the samples are: those below are zero, repeat
-/// them, or are what scaling them to the whole range makes.
+/// True if so many bits of each channel's samples say what the samples are.
 fn have_only(pixels: &[u8], stored: Stored, bits: &[u8]) -> bool {
     let (depth, bytes) = if stored.deep { (16, 2) } else { (8, 1) };
-    let most = (1_u32 << depth) - 1;
-    let said = |sample: u32, bits: u32| {
-        let lower = depth - bits;
-        let value = sample >> lower;
-        let least = (1_u32 << bits) - 1;
-        let scaled = (value * most + least / 2) / least;
-        let mut repeated = value << lower;
-        let mut filled = bits;
-        while filled < depth {
-            repeated |= repeated >> filled;
-            filled *= 2;
-        }
-        [value << lower, scaled, repeated].contains(&sample)
-    };
     bits.iter().enumerate().all(|(slot, &bits)| {
         let bits = u32::from(bits);
         // Sixteen bits are little-endian here.
@@ -53,6 +39,6 @@ fn have_only(pixels: &[u8], stored: Stored, bits: &[u8]) -> bool {
             .skip(slot)
             .step_by(stored.channels.len());
         let mut samples = samples.map(|s| s.iter().rev().fold(0, |all, &byte| all << 8 | u32::from(byte)));
-        bits >= depth || samples.all(|sample| said(sample, bits))
+        bits >= depth || samples.all(|sample| has_only(sample, bits, depth))
     })
 }

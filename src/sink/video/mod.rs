@@ -33,6 +33,7 @@ pub use settings::selection::usual_encoders;
 
 use super::atomic_file::AtomicFile;
 use super::constant_rate::irregular;
+use super::significant::with_true_bits;
 use super::{Flow, Rules, Sink, SinkError, Written, geometry};
 use crate::frame::{AllocationError, Allocator, Buffer, DeviceHandle, Frame, Pageable};
 use crate::media::ffmpeg::{AvError, EncoderKind, Muxer, SurfaceError, log};
@@ -279,6 +280,7 @@ impl Sink for VideoSink {
 impl VideoSink {
     /// Encodes a frame, for which the encoder is opened if it is the first.
     fn write_frame(&mut self, frame: Frame) -> Result<(), SinkError> {
+        let frame = with_true_bits(frame);
         let (mut running, is_first) = match self.output.running.take() {
             Some(running) => (running, false),
             None => (self.begin(&frame)?, true),
