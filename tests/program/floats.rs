@@ -852,6 +852,41 @@ fn gray_exr(further: &[u8]) -> Vec<u8> {
 }
 
 #[test]
+fn large_headers_of_openexr_are_read_or_called_large() {
+    let folder = Folder::new();
+    let (input, output) = (folder.at("in.exr"), folder.at("out.exr"));
+    let large = |mebibytes: usize| gray_exr(&attribute("manifest", "string", &vec![b'x'; mebibytes << 20]));
+    fs::write(&input, large(12)).unwrap();
+    filtered(&input, &output, "identity", &["--strict"]);
+    let (kept, _) = attributes(&fs::read(&output).unwrap());
+    assert_eq!(kept["manifest"].1.len(), 12 << 20);
+    fs::write(&input, large(17)).unwrap();
+    let words = refused(&input, folder.at("no.exr"), &[]);
+    assert!(
+        words.contains("larger than 16 MiB") && !words.contains("truncated"),
+        "{words}"
+    );
+    // A window of no pixel, whose ends in exchange would be one of 3x2.
+    let mut file = gray_exr(&[]);
+    let place = file
+        .windows(17)
+        .position(|part| part == b"dataWindow\0box2i\0")
+        .unwrap()
+        + 21;
+    file[place..place + 16].rotate_left(8);
+    fs::write(&input, file).unwrap();
+    assert!(refused(&input, folder.at("no.exr"), &[]).contains("damaged"));
+    // A comment of PNM.
+    let (input, comment) = (folder.at("in.pgm"), vec![b'x'; 2 << 20]);
+    fs::write(&input, [b"P5\n#", &comment[..], b"\n1 1\n255\n0"].concat()).unwrap();
+    let words = refused(&input, folder.at("no.png"), &[]);
+    assert!(
+        words.contains("header of more than 1 MiB") && !words.contains("truncated"),
+        "{words}"
+    );
+}
+
+#[test]
 fn attributes_of_openexr_are_written_as_they_stand() {
     let ints = |numbers: &[i32]| numbers.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
     let floats = |count: usize| {

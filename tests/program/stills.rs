@@ -547,6 +547,13 @@ fn interrupted_jobs_go_on_and_broken_files_are_passed_over() {
     fs::copy(fresh.join("f0002.png"), folder.path().join("p/00.png")).unwrap();
     refused(&input, &pattern, &["--keep-going", "--skip-existing"]);
     assert_eq!(names(&folder.path().join("p")), ["00.png", "01.png", "03.png"]);
+    // Without it the first broken file ends the run, which says how it would go on.
+    fs::copy(input.join("f0002.png"), input.join("f0001.png")).unwrap();
+    let ended = refused(&input, &folder.path().join("ended/"), &[]);
+    assert!(
+        ended.contains("f0003.png") && ended.contains("--keep-going passes over such files"),
+        "{ended}"
+    );
 }
 
 #[test]

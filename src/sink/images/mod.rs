@@ -424,11 +424,14 @@ impl Images {
             b"RGB "
         };
         if profile.get(16..20) != Some(space) {
-            let loss = format!(
-                "a colour (ICC) profile was dropped: it is for {}, but the pixels are {}",
-                String::from_utf8_lossy(profile.get(16..20).unwrap_or(b"nothing")).trim(),
-                String::from_utf8_lossy(space).trim()
-            );
+            let loss = match profile.get(16..20) {
+                Some(other) => format!(
+                    "a colour (ICC) profile was dropped: it is for {}, but the pixels are {}",
+                    String::from_utf8_lossy(other).trim(),
+                    String::from_utf8_lossy(space).trim()
+                ),
+                None => "a colour (ICC) profile was dropped: it is damaged".to_owned(),
+            };
             self.lose(part, loss)?;
             return Ok(None);
         }

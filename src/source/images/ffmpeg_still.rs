@@ -1,11 +1,11 @@
 //! Stills that FFmpeg decodes. Each is opened as a video of one picture, and decoded at once, since only the
 //! picture tells its format; what the decoder does not give is searched for in the file's bytes.
 
-use super::Rules;
 use super::error::{invalid, io_error};
 use super::formats::tiff::divided;
 use super::picture::{PictureNotes, cut_sentence, unused_sentence};
 use super::trailing::Trailing;
+use super::{Rules, content, trailing};
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
 use crate::frame::{
@@ -33,6 +33,10 @@ pub(super) struct FfmpegStill {
     metadata: FileMetadata,
 }
 
+/// What is said of a file that FFmpeg does not open because of data behind its picture.
+const BEHIND: &str = "cannot be decoded: data stand behind the picture, which FFmpeg takes for a part of it; \
+                      cut them off";
+
 impl FfmpegStill {
     /// Decodes the first picture.
     pub(super) fn open(path: &Path, kind: ImageKind, rules: Rules) -> Result<FfmpegStill, SourceError> {
@@ -46,8 +50,12 @@ impl FfmpegStill {
                            as one picture, or as JPEG or PNG";
             return Err(invalid(path, problem));
         }
+        // FFmpeg takes what stands behind the picture for another packet, or for a part of this one.
+        let is_followed = content::kind_of(path).is_ok_and(|found| found == Some(kind))
+            && matches!(trailing::trailing(kind, path), Ok(Some(Trailing::Data)));
         let options = VideoSourceOptions {
-            strict: rules.strict,
+            // Its sentence would be about a packet that is none; what is behind is an error later.
+            strict: rules.strict && !is_followed,
             threads: Some(1),
             access: Access {
                 max_pixels: Some(rules.max_pixels),
@@ -55,7 +63,10 @@ impl FfmpegStill {
             },
             ..VideoSourceOptions::default()
         };
-        let mut source = VideoSource::open(path, &options)?;
+        let mut source = VideoSource::open(path, &options).map_err(|error| match is_followed {
+            true => invalid(path, BEHIND),
+            false => error,
+        })?;
         let (_keep, stop) = crossbeam_channel::bounded(0);
         let supply = Supply {
             pool: FramePool::new(BUFFERS, Arc::new(Pageable)),
@@ -69,10 +80,12 @@ impl FfmpegStill {
         if metadata.icc_profile.take_if(is_large).is_some() {
             notes.push(too_large("ICC profile"));
         }
-        if source.next(&supply)?.is_some() {
+        if !is_followed && source.next(&supply)?.is_some() {
             notes.push(Trailing::Pictures.sentence().to_owned());
         }
-        notes.append(&mut source.findings().warnings);
+        let mut warnings = source.findings().warnings;
+        warnings.retain(|warning| !is_followed || !warning.contains("corrupt packet"));
+        notes.append(&mut warnings);
         // FFmpeg gives every palette an alpha, and PCX has none.
         if kind == ImageKind::Pcx
             && let Some(flat) = without_alpha(&frame)

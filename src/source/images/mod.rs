@@ -407,7 +407,9 @@ impl IndexedSource for ImageFiles {
 /// A sentence about a profile of inks, or of other colours that no frame has. Gray that comes as RGB keeps
 /// its own: it may be stored as gray again.
 fn unfit_profile(profile: &[u8]) -> Option<String> {
-    let space = profile.get(16..20).unwrap_or(b"nothing");
+    let Some(space) = profile.get(16..20) else {
+        return Some("its colour (ICC) profile is damaged; it is left out".to_owned());
+    };
     (!matches!(space, b"GRAY" | b"RGB ")).then(|| {
         let is_name = space.iter().all(|byte| matches!(byte, b' '..=b'~'));
         let name = match is_name {
@@ -487,5 +489,6 @@ mod tests {
             let words = format!("profile is for {name}, but");
             assert!(said(space).is_some_and(|said| said.contains(&words)), "{name}");
         }
+        assert!(unfit_profile(b"abc").is_some_and(|said| said.contains("profile is damaged")));
     }
 }

@@ -35,6 +35,11 @@ impl ReadBudget {
         self.0.set(picture.saturating_mul(8).saturating_add(16 * HEADER));
     }
 
+    /// True if all of it was read, so that an early end is the budget's and not the file's.
+    pub(super) fn is_spent(&self) -> bool {
+        self.0.get() == 0
+    }
+
     fn spend(&self, bytes: usize) {
         self.0.set(self.0.get().saturating_sub(bytes as u64));
     }

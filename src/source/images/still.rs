@@ -32,6 +32,9 @@ const DEFLATE: u64 = 1100;
 /// What is said of a PNG file whose pixels have another checksum than it states.
 const WRONG_CHECKSUM: &str = "the checksum of its pixels is wrong: it is damaged";
 
+/// What is said of a header that is longer than those of pictures.
+const LARGE_HEADER: &str = "has a header of more than 1 MiB, which is not read; take long comments out of it";
+
 /// An image file whose header has been read.
 pub(super) struct Still<'a> {
     path: &'a Path,
@@ -125,7 +128,10 @@ impl<'a> Still<'a> {
                     ImageFormat::Pnm => pnm::decoder(input),
                     format => decoder(input, format),
                 };
-                let picture = ByImage::of(opened.map_err(|e| failed(path, e))?);
+                let picture = ByImage::of(opened.map_err(|e| match budget.is_spent() {
+                    true => invalid(path, LARGE_HEADER),
+                    false => failed(path, e),
+                })?);
                 Still::budgeted(path, kind, picture, &budget, (length, Some(DEFLATE)))
             }
         }

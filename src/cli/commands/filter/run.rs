@@ -20,7 +20,7 @@ use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{self, AnySink, PERHAPS_CLOSED, is_stand_in};
 use framepipe::source::images::Failures;
 use framepipe::source::video::tells_of_loss;
-use framepipe::source::{self, AnySource, StreamInfo};
+use framepipe::source::{self, AnySource, SourceError, StreamInfo};
 use framepipe::wording::counted;
 use std::fs;
 use std::io::Write;
@@ -237,6 +237,23 @@ impl Single<'_> {
         ))
     }
 
+    /// The outcome of a run; where a broken one of several files ended it, with a hint at what goes on.
+    fn with_hint(
+        &self,
+        mut outcome: Result<Outcome, PipelineError>,
+        frames: Option<u64>,
+    ) -> Result<Outcome, PipelineError> {
+        let are_several = frames.is_some_and(|frames| frames > 1);
+        let are_files = self.input.is_images() && self.output.is_images() && are_several;
+        if are_files
+            && !self.arguments.keep_going
+            && let Err(PipelineError::Source(SourceError::Invalid { problem, .. })) = &mut outcome
+        {
+            problem.push_str("; --keep-going passes over such files");
+        }
+        outcome
+    }
+
     /// Filters an open input to its end; `form` shows the progress of `shown`. The output is created before
     /// the engine is started, so that its errors come at once.
     pub(super) fn filter(
@@ -271,7 +288,7 @@ impl Single<'_> {
             mut remarks,
             mut measurements,
             ..
-        } = ended(outcome)?;
+        } = ended(self.with_hint(outcome, info.frames))?;
         if self.arguments.region.goes_by_number()
             && remarks.warnings.iter().any(|warning| tells_of_loss(warning))
         {

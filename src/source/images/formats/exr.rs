@@ -44,6 +44,9 @@ const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 /// Pixels are counted as if they had so many samples, so that many channels are as large as many pixels.
 const SAMPLES_OF_A_PIXEL: u64 = 4;
 
+/// What is said of a header for which the budget does not suffice.
+const LARGE_HEADER: &str = "its header is larger than 16 MiB; take large attributes out of the file";
+
 struct Exr {
     reader: Reader<BudgetedReader<'static>>,
     budget: ReadBudget,
@@ -62,7 +65,11 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
     let file = File::open(path)?;
     let length = file.metadata()?.len();
     let input = BudgetedReader::new(BufReader::new(file), &budget);
-    let reader = block::read(input, false).map_err(reason)?;
+    let large = || Reason::Words(LARGE_HEADER.to_owned());
+    let reader = block::read(input, false).map_err(|error| match budget.is_spent() {
+        true => large(),
+        false => reason(error),
+    })?;
     let header = reader.headers().first().ok_or("it has no part")?;
     check(header, most)?;
     let unfiltered = unfiltered_bytes(header);
@@ -71,8 +78,10 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
     }
     let (format, samples) = arranged(header)?;
     let mut header = header.clone();
+    budget.extend(0);
     let again = BudgetedReader::new(BufReader::new(File::open(path)?), &budget);
-    exr_attributes::keep(&mut header, &mut { again })?;
+    exr_attributes::keep(&mut header, &mut { again })
+        .map_err(|reason| if budget.is_spent() { large() } else { reason })?;
     Ok(Box::new(Exr {
         format,
         samples,

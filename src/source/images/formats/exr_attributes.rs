@@ -8,6 +8,7 @@
 //! ```
 
 use crate::annotations::exr::STRUCTURE;
+use crate::source::images::picture::Reason;
 use ::exr::meta::attribute::{AttributeValue, Text};
 use ::exr::meta::header::{Header, standard_names as names};
 use std::collections::BTreeMap;
@@ -23,8 +24,9 @@ const LONGEST_NAME: u64 = 256;
 type Value = (Vec<u8>, Vec<u8>);
 
 /// Makes `header`, the first of the file `input`, one that is written with the attributes of the file. A
-/// preview is left out: it shows the picture as it was.
-pub(super) fn keep(header: &mut Header, input: &mut impl BufRead) -> io::Result<()> {
+/// preview is left out: it shows the picture as it was. A data window that ends before it begins, whose ends
+/// the crate exchanges, is damage.
+pub(super) fn keep(header: &mut Header, input: &mut impl BufRead) -> Result<(), Reason> {
     let mut kept = header.clone();
     kept.own_attributes.preview = None;
     let written: BTreeMap<Vec<u8>, Option<Value>> = kept
@@ -32,6 +34,9 @@ pub(super) fn keep(header: &mut Header, input: &mut impl BufRead) -> io::Result<
         .map(|(name, value)| (name.to_vec(), written(&value)))
         .collect();
     for (name, (kind, bytes)) in read(input)? {
+        if name == b"dataWindow" && is_inverted(&bytes) {
+            return Err("its data window ends before it begins; the file is damaged".into());
+        }
         let is_structure = STRUCTURE.iter().any(|known| known.as_bytes() == name);
         let is_preview = name == names::PREVIEW && kind == names::PREVIEW;
         if is_structure || is_preview {
@@ -53,6 +58,12 @@ pub(super) fn keep(header: &mut Header, input: &mut impl BufRead) -> io::Result<
     }
     *header = kept;
     Ok(())
+}
+
+/// True for a window, left, top, right and bottom, whose last row or column comes before the first.
+fn is_inverted(window: &[u8]) -> bool {
+    let ends = window.as_chunks().0.iter().copied().map(i32::from_le_bytes);
+    matches!(ends.collect::<Vec<i32>>()[..], [left, top, right, bottom] if right < left || bottom < top)
 }
 
 /// What the crate writes of a value, if it does.
