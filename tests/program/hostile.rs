@@ -1541,6 +1541,7 @@ fn a_small_file_that_claims_to_be_large_is_refused_in_two_gibibytes() {
         ("a.pam", pam.as_bytes().to_vec(), 1, "truncated"),
         ("small.tif", tiff_of(16_000, 100), 1, "may be damaged"),
         ("large.tif", tiff_of(60_000, 1 << 18), 1, "which cannot be"),
+        ("runs.bmp", bmp_of_runs(30_000), 1, "which cannot be"),
         ("profile.png", png(b"iCCP", &profile), 0, "16 MiB"),
         ("a.y4m", y4m(37_000).into_bytes(), 1, "the header lies"),
     ];
@@ -1588,6 +1589,17 @@ fn a_small_file_that_claims_to_be_large_is_refused_in_two_gibibytes() {
         judge("a pipe", run("-", stdin), 1, word);
         cat.wait().unwrap();
     }
+}
+
+/// A BMP file of run lengths that end at once.
+fn bmp_of_runs(side: u32) -> Vec<u8> {
+    let mut file = b"BM".to_vec();
+    file.resize(54 + 4 * 256, 0);
+    (file[10], file[11], file[14], file[26], file[28], file[30]) = (0x36, 4, 40, 1, 8, 1);
+    file[18..22].copy_from_slice(&side.to_le_bytes());
+    file[22..26].copy_from_slice(&side.to_le_bytes());
+    file.extend([0, 1]);
+    file
 }
 
 /// FFmpeg's decoder of JPEG XL would ask libjxl for ever for what these lack.

@@ -831,13 +831,6 @@ fn alpha_is_laid_over_a_colour() {
     );
 }
 
-/// A chunk of a PNG file.
-fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
-    let body = [&kind[..], data].concat();
-    let mut crc = flate2::Crc::new();
-    crc.update(&body);
-    [
-        &(data.len() as u32).to_be_bytes(),
 /// Colour under an alpha of 0 shows where alpha is taken away, which FFmpeg's reader and Pillow's can do.
 #[test]
 fn colour_that_alpha_hides_is_kept_or_named() {
@@ -884,6 +877,13 @@ fn colour_that_alpha_hides_is_kept_or_named() {
     assert_eq!(raw(&same, "rgba"), raw(&hidden, "rgba"));
 }
 
+/// A chunk of a PNG file.
+fn chunk(kind: &[u8; 4], data: &[u8]) -> Vec<u8> {
+    let body = [&kind[..], data].concat();
+    let mut crc = flate2::Crc::new();
+    crc.update(&body);
+    [
+        &(data.len() as u32).to_be_bytes(),
         &body[..],
         &crc.sum().to_be_bytes(),
     ]
@@ -1167,13 +1167,6 @@ fn significant_bits_are_stated_while_they_are_true() {
                 .windows(5)
                 .any(|w| w[..4] == *b"sBIT" && w[4] == bits as u8);
             assert_eq!(stated, is_kept, "{format} {filter}");
-        }
-    }
-}
-
-#[test]
-fn gray_with_alpha_stays_so_in_tiff() {
-    use tiff::tags::Tag;
             // What is not true any more is no loss anywhere.
             for (output, encoder) in [
                 ("out.tif", ""),
@@ -1206,6 +1199,13 @@ fn gray_with_alpha_stays_so_in_tiff() {
                     said(&done)
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn gray_with_alpha_stays_so_in_tiff() {
+    use tiff::tags::Tag;
     let folder = tempfile::tempdir().unwrap();
     for (format, bits) in [("ya8", 8_u32), ("ya16le", 16)] {
         let (input, output) = (folder.path().join("in.png"), folder.path().join("out.tif"));
@@ -1748,6 +1748,92 @@ fn read_with_a_word(input: &Path, word: &str) {
     assert!(said.contains(word), "{}: {said}", input.display());
     let said = refused(input, &output, &["--overwrite", "--strict"]);
     assert!(said.contains(word), "{}: {said}", input.display());
+}
+
+/// A BMP file of run lengths of 8 bits, whose palette begins with gray and red.
+fn bmp_of_runs(width: u32, height: u32, runs: &[u8]) -> Vec<u8> {
+    let mut file = b"BM".to_vec();
+    file.resize(54 + 4 * 256, 0);
+    (file[10], file[11], file[14], file[26], file[28], file[30]) = (0x36, 4, 40, 1, 8, 1);
+    file[18..22].copy_from_slice(&width.to_le_bytes());
+    file[22..26].copy_from_slice(&height.to_le_bytes());
+    file[54..62].copy_from_slice(&[128, 128, 128, 0, 0, 0, 255, 0]);
+    file.extend(runs);
+    let length = file.len() as u32;
+    file[2..6].copy_from_slice(&length.to_le_bytes());
+    file
+}
+
+#[test]
+fn rows_that_run_lengths_do_not_reach_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.bmp");
+    for (runs, missing) in [
+        (&b"\x08\x01\0\0\0\x01"[..], "5 of 6 rows have no pixel"),
+        (b"\0\x01", "6 of 6 rows have no pixel"),
+        (b"\x08\x01\0\x02\0\x04\x02\x01\0\x01", "1 of 6 rows have no pixel"),
+    ] {
+        fs::write(&input, bmp_of_runs(8, 6, runs)).unwrap();
+        read_with_a_word(&input, missing);
+        assert_eq!(rgb(&input.with_extension("out.png")), rgb(&input));
+    }
+    // Rows that are passed over on purpose, and a last row that is short.
+    for runs in [
+        &b"\x08\x01\0\x02\0\x05\x02\x01\0\x01"[..],
+        b"\0\0\0\0\0\0\0\0\0\0\x08\x01\0\0\0\x01",
+    ] {
+        fs::write(&input, bmp_of_runs(8, 6, runs)).unwrap();
+        filtered(
+            &input,
+            &folder.path().join("out.png"),
+            &["--strict", "--overwrite"],
+        );
+        assert_eq!(rgb(&folder.path().join("out.png")), rgb(&input));
+    }
+}
+
+#[test]
+fn data_behind_pictures_of_ffmpegs_are_named_and_no_damage() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in ["qoi", "sgi"] {
+        let input = folder.path().join(format!("in.{kind}"));
+        picture(&input, "24x16", &["-pix_fmt", "rgb24"]);
+        filtered(
+            &input,
+            &folder.path().join("out.png"),
+            &["--strict", "--overwrite"],
+        );
+        let mut file = fs::read(&input).unwrap();
+        file.extend(b"more");
+        fs::write(&input, file).unwrap();
+        read_with_a_word(&input, "data behind the picture in the file are left out");
+        let words = filtered(&input, &folder.path().join("out.png"), &["--overwrite"]);
+        assert!(!words.contains("packet"), "{words}");
+    }
+}
+
+#[test]
+fn bmp_files_that_are_not_read_say_which_kind_they_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in.bmp"), folder.path().join("out.png"));
+    let plain = bmp_of_runs(8, 6, b"");
+    let with = |place: usize, byte: u8| {
+        let mut file = plain.clone();
+        file[place] = byte;
+        file
+    };
+    for (file, word) in [
+        (with(30, 6), "BI_ALPHABITFIELDS"),
+        (with(14, 16), "header of 16 bytes"),
+        (with(1, b'A'), "array of bitmaps"),
+    ] {
+        fs::write(&input, file).unwrap();
+        let words = refused(&input, &output, &[]);
+        assert!(
+            words.contains("framepipe does not read") && words.contains(word),
+            "{words}"
+        );
+    }
 }
 
 /// A JPEG file with a list in the multi-picture format behind its first segment: the kinds of the pictures.

@@ -169,8 +169,6 @@ impl<'a> Still<'a> {
     fn bmp(path: &'a Path, file: File, length: u64, rules: Rules) -> Result<Still<'a>, SourceError> {
         let budget = ReadBudget::new();
         let in_runs = bmp_runs::open(path, &budget).map_err(|cause| io_error(path, cause))?;
-        // Two bytes pass over the rest of a row, or of the picture.
-        let most = in_runs.is_none().then_some(DEFLATE);
         let opened = match in_runs {
             Some(decoder) => Ok(Box::new(decoder) as Box<dyn ImageDecoder>),
             None => decoder(
@@ -186,6 +184,12 @@ impl<'a> Still<'a> {
                 .iter()
                 .any(|side| head.get(side.clone()) == Some(&[0; 4]))
         };
+        if opened.is_err()
+            && let Some(kind) = unread_bmp(path)
+        {
+            let problem = format!("is a BMP file of a kind that framepipe does not read: {kind}");
+            return Err(invalid(path, &problem));
+        }
         if opened.is_err() && is_empty(&head(path)?) {
             return Err(invalid(
                 path,
@@ -196,7 +200,8 @@ impl<'a> Still<'a> {
             losses: deep_bmp(path).into_iter().collect(),
             ..ByImage::of(opened.map_err(|e| failed(path, e))?)
         };
-        Still::budgeted(path, ImageKind::Bmp, picture, &budget, (length, most))
+        // Two bytes may pass over rows, of which so many are in no honest file.
+        Still::budgeted(path, ImageKind::Bmp, picture, &budget, (length, Some(DEFLATE)))
     }
 
     fn webp(path: &'a Path, file: File, length: u64) -> Result<Still<'a>, SourceError> {
@@ -477,6 +482,7 @@ impl<'a> Still<'a> {
                     losses.extend(beyond);
                     losses.extend(behind(path, self.kind)?.map(str::to_owned));
                 }
+                losses.extend(missing_rows(path, self.kind)?);
                 let conversion = match self.kind {
                     ImageKind::Bmp => bmp_alpha::conversion(path).map_err(|cause| io_error(path, cause))?,
                     _ => None,
@@ -527,6 +533,7 @@ impl<'a> Still<'a> {
                 if behind.is_some_and(|what| notes.losses.iter().all(|loss| *loss != what)) {
                     notes.losses.extend(behind.map(str::to_owned));
                 }
+                notes.losses.extend(missing_rows(path, self.kind)?);
                 Ok(notes)
             }
         }
@@ -544,6 +551,14 @@ fn behind(path: &Path, kind: ImageKind) -> Result<Option<&'static str>, SourceEr
     }
     let trailing = trailing::trailing(kind, path).map_err(io)?;
     Ok(trailing.map(Trailing::sentence))
+}
+
+/// A sentence about rows that the file does not reach.
+fn missing_rows(path: &Path, kind: ImageKind) -> Result<Option<String>, SourceError> {
+    match kind {
+        ImageKind::Bmp => bmp_runs::missing_rows(path).map_err(|cause| io_error(path, cause)),
+        _ => Ok(None),
+    }
 }
 
 /// The decoder of an image file, its header read.
@@ -569,6 +584,19 @@ fn is_second_os2(path: &Path) -> bool {
     let mut head = [0; 34];
     let read = File::open(path).and_then(|mut file| file.read_exact(&mut head));
     read.is_ok() && head[14..18] == [64, 0, 0, 0] && matches!(head[30..34], [0..=2, 0, 0, 0])
+}
+
+/// The kind of a BMP file that no decoder here knows, in words.
+fn unread_bmp(path: &Path) -> Option<&'static str> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(34).read_to_end(&mut head).ok()?;
+    let word = |at: usize| head.get(at..)?.first_chunk().copied().map(u32::from_le_bytes);
+    match (head.get(..2)?, word(14), word(30)) {
+        (b"BA", ..) => Some("an array of bitmaps of OS/2's (BA)"),
+        (_, Some(16), _) => Some("one with OS/2's short header of 16 bytes"),
+        (_, Some(40..), Some(6)) => Some("one with masks of alpha behind its header (BI_ALPHABITFIELDS)"),
+        _ => None,
+    }
 }
 
 /// A sentence about a WebP file that is shorter than it states; an error if pixels are missing.

@@ -5,7 +5,7 @@ use crate::source::images::read_budget::{BudgetedReader, ReadBudget};
 use image::codecs::bmp::BmpDecoder;
 use image::{ColorType, ImageDecoder, ImageResult};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// Bytes of both headers as far as they are needed.
@@ -99,6 +99,71 @@ fn palette(head: &[u8]) -> Option<(usize, usize)> {
     (is_of_runs && place.checked_add(4 * entries)? <= pixels).then_some((place, entries))
 }
 
+/// A sentence about rows of a file of run lengths that lie behind the end that the run lengths state, if
+/// there are any. An end of the file before that is the decoder's to report.
+pub(in crate::source::images) fn missing_rows(path: &Path) -> io::Result<Option<String>> {
+    let mut file = BufReader::new(File::open(path)?);
+    let mut head = Vec::new();
+    file.by_ref().take(HEADERS as u64).read_to_end(&mut head)?;
+    let Some((pixels, bits, height)) = runs_of(&head) else {
+        return Ok(None);
+    };
+    file.seek(SeekFrom::Start(pixels.into()))?;
+    let reached = match rows_reached(file, bits) {
+        Ok(rows) => rows,
+        Err(e) if e.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+        Err(e) => return Err(e),
+    };
+    Ok((reached < height.into()).then(|| {
+        format!(
+            "its run lengths end early: {} of {height} rows have no pixel and are filled with the palette's \
+             first colour",
+            u64::from(height) - reached
+        )
+    }))
+}
+
+/// Where run lengths begin in a file with these headers, their bits, and the rows of the picture.
+fn runs_of(head: &[u8]) -> Option<(u32, u8, u32)> {
+    let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
+    let bits = *head.get(28)?;
+    let is_of_runs = word(14)? >= 40 && matches!((word(30)?, bits), (1, 8) | (2, 4));
+    is_of_runs.then_some((word(10)?, bits, word(22)?.cast_signed().unsigned_abs()))
+}
+
+/// How many rows run lengths come to, or pass over, before the end that they state.
+fn rows_reached(mut input: impl BufRead, bits: u8) -> io::Result<u64> {
+    let mut two = |bytes: &mut [u8; 2]| input.read_exact(bytes);
+    // The row where the next pixel is put, and the rows that are done or begun.
+    let (mut row, mut reached) = (0_u64, 0_u64);
+    loop {
+        let mut code = [0; 2];
+        two(&mut code)?;
+        match code {
+            [0, 0] => {
+                row += 1;
+                reached = row;
+            }
+            [0, 1] => return Ok(reached),
+            [0, 2] => {
+                let mut step = [0; 2];
+                two(&mut step)?;
+                row += u64::from(step[1]);
+                reached = reached.max(row);
+            }
+            [0, count] => {
+                // Padded to pairs of bytes.
+                let bytes = (usize::from(count) * usize::from(bits)).div_ceil(8);
+                for _ in 0..bytes.div_ceil(2) {
+                    two(&mut [0; 2])?;
+                }
+                reached = row + 1;
+            }
+            _ => reached = row + 1,
+        }
+    }
+}
+
 impl ImageDecoder for Numbered<'_> {
     fn dimensions(&self) -> (u32, u32) {
         self.inner.dimensions()
@@ -162,6 +227,19 @@ mod tests {
         assert_eq!(pixels(file(8, (5, 3), runs)), expected);
         let runs = b"\x02\x11\0\0\0\x02\x03\x01\x01\x20\0\x01";
         assert_eq!(pixels(file(4, (5, 3), runs)), expected);
+        // The rows that runs, literal pixels, ends of rows and steps come to.
+        for (bits, runs, reached) in [
+            (8, &b"\0\x01"[..], 0),
+            (8, b"\x05\x01\0\x01", 1),
+            (8, b"\x05\x01\0\0\0\x01", 1),
+            (8, b"\0\x03\x01\x01\x01\0\0\0\x02\x01\0\x01", 2),
+            (4, b"\0\x05\x11\x11\x10\0\0\0\0\x01", 1),
+            (8, b"\0\x02\x03\x02\0\x01", 2),
+            (8, b"\0\x02\x03\x02\x01\x01\0\x01", 3),
+        ] {
+            assert_eq!(rows_reached(runs, bits).unwrap(), reached, "{runs:?}");
+        }
+        assert!(rows_reached(&b"\x05\x01"[..], 8).is_err());
         // Files without run lengths, or with a palette that runs into them, are none of these.
         let mut plain = file(8, (5, 3), &[]);
         plain[30] = 0;
