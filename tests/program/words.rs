@@ -400,6 +400,11 @@ fn options_without_effect_are_refused() {
             "--preset and",
         ),
         (
+            1,
+            &[&clip, &out, "--quality", "20", "--encoder-option", "b=1M"],
+            "--quality and --encoder-option b=1M each choose the quality of libx264",
+        ),
+        (
             2,
             &[&clip, &out, "--no-audio", "--audio-encoder", "aac"],
             "leaves all sound out",

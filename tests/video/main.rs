@@ -3,6 +3,7 @@
 
 mod alpha;
 mod card_encoders;
+mod changes;
 mod clocks;
 #[path = "../common/mod.rs"]
 mod common;

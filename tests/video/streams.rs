@@ -33,7 +33,7 @@ fn run(program: &str, arguments: &[&str]) -> Output {
     Command::new(program).args(arguments).output().unwrap()
 }
 
-fn ffmpeg(arguments: &[&str]) -> String {
+pub(crate) fn ffmpeg(arguments: &[&str]) -> String {
     let done = run(
         "ffmpeg",
         &[&["-nostdin", "-v", "error", "-y"], arguments].concat(),
@@ -80,7 +80,7 @@ fn packets(path: &Path, map: &str) -> Vec<String> {
 }
 
 /// What `framepipe filter` did: whether it succeeded, and its errors and warnings.
-fn filter(input: &Path, output: &Path, more: &[&str]) -> (bool, Vec<String>) {
+pub(crate) fn filter(input: &Path, output: &Path, more: &[&str]) -> (bool, Vec<String>) {
     let fixed = ["filter", "--filter", "mask:rows=1", "--overwrite"];
     let paths = [input.to_str().unwrap(), output.to_str().unwrap()];
     let speed: &[&str] = match output.extension().and_then(|e| e.to_str()) {
@@ -102,14 +102,14 @@ fn filter(input: &Path, output: &Path, more: &[&str]) -> (bool, Vec<String>) {
 }
 
 /// As [`filter`], for a run that must succeed; gives its warnings.
-fn warnings(input: &Path, output: &Path, more: &[&str]) -> Vec<String> {
+pub(crate) fn warnings(input: &Path, output: &Path, more: &[&str]) -> Vec<String> {
     let (done, words) = filter(input, output, more);
     assert!(done, "{} {more:?}: {words:?}", output.display());
     words
 }
 
 /// Frames of the output's video.
-fn frames(path: &Path) -> u64 {
+pub(crate) fn frames(path: &Path) -> u64 {
     if path.extension().is_some_and(|e| e == "yuv") {
         return std::fs::metadata(path).unwrap().len() / (64 * 48 * 3 / 2);
     }
@@ -535,6 +535,23 @@ fn a_time_code_is_that_of_the_picture_or_named() {
         assert_eq!(said.contains("does not hold timecode"), !stated, "{to}: {said}");
         assert!(!said.contains("none"), "{to}: {said}");
     }
+    // The same code in the groups of pictures of MPEG-2 is no other one.
+    let mxf = folder.path().join("in.mxf");
+    let code = [
+        "-c:v",
+        "mpeg2video",
+        "-gop_timecode",
+        "10:00:59:20",
+        "-timecode",
+        "10:00:59:20",
+    ];
+    clip(&mxf, "pcm_s16le", &[], &code);
+    for to in ["mkv", "mov"] {
+        let output = folder.path().join(format!("coded.{to}"));
+        assert_eq!(warnings(&mxf, &output, &["--strict"]), [] as [String; 0], "{to}");
+        let found = probe(&output, &["-show_streams", "-show_format"]).to_string();
+        assert!(found.contains("10:00:59:20"), "{to}: {found}");
+    }
     // No container is advised that is the output's own.
     let (done, said) = filter(&input, &folder.path().join("out.mkv"), &["--strict"]);
     let word = "stream 2 (subtitle, mov_text) is left out: matroska holds no subtitles as mov_text; leave it";
@@ -597,10 +614,14 @@ fn sound_that_changes_its_form_is_named_where_the_container_states_it_once() {
             said.contains(" s on instead of 48000 Hz and 1 channel, and matroska states"),
             "{said}"
         );
-        for (to, more) in [("ts", &[][..]), ("mkv", &["--audio-encoder", "flac"])] {
-            let said = warnings(&input, &folder.path().join(format!("kept.{to}")), more).join("\n");
-            assert!(!said.contains(" Hz "), "{to}: {said}");
-        }
+        let said = warnings(&input, &folder.path().join("kept.ts"), &[]).join("\n");
+        assert!(!said.contains(" Hz "), "{said}");
+        let flac = ["--audio-encoder", "flac"];
+        let said = warnings(&input, &folder.path().join("kept.mkv"), &flac).join("\n");
+        assert!(
+            said.contains("the output keeps the first: stereo becomes mono"),
+            "{said}"
+        );
         let said = warnings(&one, &folder.path().join("one.mkv"), &[]).join("\n");
         assert!(!said.contains(" Hz "), "{said}");
     }
@@ -1275,7 +1296,7 @@ fn sound_that_begins_late_is_held_or_named() {
     let (expected, found) = (last_time(&late), last_time(&output));
     assert!((found - expected).abs() < 0.09, "{found} for {expected}");
     // AVI has sound begin with the picture, however late it is by the packets' ticks.
-    for (audio, late) in [("mp2", "0.5"), ("mp2", "0.55"), ("mp2", "0.6"), ("aac", "0.476")] {
+    for (audio, late) in [("mp2", "0.5"), ("mp2", "0.55"), ("mp2", "0.6")] {
         let (input, output) = (folder.path().join("later.mkv"), folder.path().join("later.avi"));
         late_sound("sine=d=1", late, audio, &input);
         let said = warnings(&input, &output, &[]).join("\n");
@@ -1288,6 +1309,75 @@ fn sound_that_begins_late_is_held_or_named() {
             said.contains(" s after the picture, which avi cannot say"),
             "{audio} {late}: {said}"
         );
+    }
+    // Sound that is encoded gets silence at its start.
+    let (input, output) = (folder.path().join("later.mkv"), folder.path().join("later.avi"));
+    late_sound("sine=d=1", "0.476", "aac", &input);
+    let said = warnings(&input, &output, &[]).join("\n");
+    assert!(
+        said.contains("is encoded anew") && !said.contains("cannot say"),
+        "{said}"
+    );
+    let samples = folder.path().join("later.raw");
+    ffmpeg(&[
+        "-i",
+        output.to_str().unwrap(),
+        "-vn",
+        "-ac",
+        "1",
+        "-f",
+        "u8",
+        "-ar",
+        "8000",
+        samples.to_str().unwrap(),
+    ]);
+    let samples = std::fs::read(&samples).unwrap();
+    let loud = samples
+        .iter()
+        .position(|sample| sample.abs_diff(128) > 8)
+        .unwrap();
+    assert!((loud as f64 / 8000.0 - 0.476).abs() < 0.03, "{loud}");
+    // Ogg's first page of FLAC begins at zero: copied sound is off, and silence comes before encoded sound.
+    late_sound("sine=r=48000:d=2.6", "0.5", "flac", &late);
+    let said = warnings(&late, &output, &[]).join("\n");
+    assert!(
+        said.contains(" s after the picture, which ogv cannot say"),
+        "{said}"
+    );
+    let said = warnings(&late, &output, &["--audio-encoder", "flac"]).join("\n");
+    assert!(!said.contains(" begins "), "{said}");
+    let ends = last_time(&output);
+    assert!(first_time(&output) < 0.01 && (ends - 3.1).abs() < 0.2, "{ends}");
+    // Program streams have a time for each packet.
+    late_sound("sine=r=48000:d=1", "0.5", "mp2", &late);
+    for to in ["mpg", "vob"] {
+        let output = folder.path().join(format!("late.{to}"));
+        let said = warnings(&late, &output, &[]).join("\n");
+        assert!(!said.contains(" begins "), "{to}: {said}");
+        let starts: Vec<f64> = streams(&output)
+            .iter()
+            .map(|s| s["start_time"].as_str().unwrap().parse().unwrap())
+            .collect();
+        assert!((starts[1] - starts[0] - 0.5).abs() < 0.05, "{to}: {starts:?}");
+    }
+}
+
+#[test]
+fn channels_that_mxf_does_not_name_are_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in.mov");
+    for (layout, other) in [("quad", Some("4.0")), ("6.0", Some("5.1")), ("5.1", None)] {
+        let names = ["-af", &format!("pan={layout}|FL=c0|FR=0.5*c0")];
+        clip(&input, "pcm_s16le", &[], &names);
+        for to in ["mxf", "mkv"] {
+            let output = folder.path().join(format!("out.{to}"));
+            let said = warnings(&input, &output, &[]).join("\n");
+            let word = other.map(|other| format!("(audio, pcm_s16le), {layout}, are taken for {other}"));
+            match word {
+                Some(word) => assert!(said.contains(&word), "{to}: {said}"),
+                None => assert!(!said.contains("taken for"), "{to}: {said}"),
+            }
+        }
     }
 }
 

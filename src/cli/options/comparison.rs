@@ -49,7 +49,8 @@ impl ComparisonArguments {
     pub(crate) fn output_info(&self, info: &StreamInfo, output: &Output) -> StreamInfo {
         let mut both = info.clone();
         if let Some((arrangement, shown)) = self.layout(info, output) {
-            let sized = Compare::new(Box::new(NoFilter::default()), arrangement, shown);
+            let mut sized = Compare::new(Box::new(NoFilter::default()), arrangement, shown);
+            sized.leave_out_unfitting(&mut both.side_data);
             (both.width, both.height) = sized.output_size(info.format, info.width, info.height);
         }
         both
@@ -63,7 +64,11 @@ impl ComparisonArguments {
         output: &Output,
     ) -> Box<dyn Engine> {
         match self.layout(info, output) {
-            Some((arrangement, shown)) => Box::new(Compare::new(engine, arrangement, shown)),
+            Some((arrangement, shown)) => {
+                let mut compare = Compare::new(engine, arrangement, shown);
+                compare.leave_out_unfitting(&mut info.side_data.clone());
+                Box::new(compare)
+            }
             None => engine,
         }
     }

@@ -34,7 +34,7 @@ pub(crate) use input::demuxer::{Chapter, Demuxer, Medium, OpenFailure, Outline, 
 pub(crate) use input::ebml;
 pub(crate) use log::TransportFault;
 pub(crate) use output::audio::{AudioEncoderKind, AudioTranscoder, is_lossless};
-pub(crate) use output::channels::copied_taken_for;
+pub(crate) use output::channels::{copied_taken_for, copied_unnamed_taken_for};
 pub(crate) use output::encoder::{Encoder, EncoderKind, EncoderSetup};
 pub(crate) use output::muxer::{Muxer, MuxerFailure};
 pub(crate) use packet::Packet;

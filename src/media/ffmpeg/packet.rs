@@ -235,6 +235,24 @@ impl Packet {
         Some((u64::from_be_bytes(*id), data))
     }
 
+    /// The codec's header that holds from this packet on, where the container states another one.
+    pub(crate) fn new_header(&self) -> Option<&[u8]> {
+        let kind = ffi::AVPacketSideDataType::AV_PKT_DATA_NEW_EXTRADATA;
+        let mut size = 0;
+        // SAFETY: the packet is valid, and keeps the block of `size` bytes as long as it is not changed.
+        unsafe {
+            let block = ffi::av_packet_get_side_data(self.packet, kind, &mut size);
+            (!block.is_null() && size > 0).then(|| std::slice::from_raw_parts(block, size))
+        }
+    }
+
+    /// Empties that header's block, which muxers then pass over.
+    pub(crate) fn forget_new_header(&mut self) {
+        let kind = ffi::AVPacketSideDataType::AV_PKT_DATA_NEW_EXTRADATA;
+        // SAFETY: the packet is valid and borrowed mutably; its block, where there is one, shrinks in place.
+        unsafe { ffi::av_packet_shrink_side_data(self.packet, kind, 0) };
+    }
+
     /// True if the demuxer knows that the data is damaged or cut.
     pub(crate) fn is_corrupt(&self) -> bool {
         self.raw().flags & ffi::AV_PKT_FLAG_CORRUPT as c_int != 0

@@ -19,9 +19,15 @@ pub use composition::{Arrangement, Composition};
 pub use label::label;
 
 use crate::engine::{Engine, EngineError};
-use crate::frame::{Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat, SideData, Turn};
-use std::collections::VecDeque;
+use crate::frame::fact::{self, Fact};
+use crate::frame::{
+    Allocator, Buffer, Frame, FramePool, Layout, Pageable, PixelFormat, Remarks, SideData, Turn,
+};
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+
+/// Facts about where things are in a picture, of which there are two beside each other.
+const OF_ONE_PICTURE: [Fact; 4] = [Fact::Stereo, Fact::Spherical, Fact::ActiveFormat, Fact::PanScan];
 
 /// How a player shows the result. Before is on the left of what is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +54,8 @@ pub struct Compare {
     waiting: VecDeque<(Frame, Composition)>,
     /// Memory of the inner engine's results.
     after: FramePool,
+    /// Facts that were left out.
+    unfitting: BTreeSet<Fact>,
 }
 
 impl Compare {
@@ -59,8 +67,23 @@ impl Compare {
             shown,
             waiting: VecDeque::new(),
             after: FramePool::new(depth, inner.output_allocator()),
+            unfitting: BTreeSet::new(),
             inner,
         }
+    }
+
+    /// Leaves out of `blocks` what does not hold for a frame of both, of which there will be a note.
+    pub fn leave_out_unfitting(&mut self, blocks: &mut Vec<SideData>) {
+        if self.composition.arrangement() == Arrangement::Split {
+            return;
+        }
+        blocks.retain(|block| {
+            let fits = !OF_ONE_PICTURE.contains(&block.fact);
+            if !fits && fact::block_value(block).is_some() {
+                self.unfitting.insert(block.fact);
+            }
+            fits
+        });
     }
 
     /// The composition for `frame`; for `None` the one of frames without a turn of their own.
@@ -133,8 +156,21 @@ impl Engine for Compare {
         both.sequence = after.sequence;
         both.born = after.born;
         both.metadata = after.into_parts().0;
+        self.leave_out_unfitting(&mut both.metadata.side_data);
         composition.finish(&mut both);
         Ok(Some(both))
+    }
+
+    fn remarks(&mut self, whole: bool) -> Remarks {
+        let mut remarks = self.inner.remarks(whole);
+        let words: Vec<&str> = self.unfitting.iter().map(|fact| fact.word()).collect();
+        if !words.is_empty() {
+            remarks.notes.push(format!(
+                "left out, since it does not hold for two pictures beside each other: {}",
+                words.join(", ")
+            ));
+        }
+        remarks
     }
 
     fn own_bytes(&self, frame: &Layout) -> u128 {

@@ -9,7 +9,7 @@
 //! times, as FFmpeg's encoders do by themselves.
 #![allow(unsafe_code)]
 
-use super::channels::{Channels, taken_for};
+use super::channels::{Channels, taken_for, unnamed_taken_for};
 use crate::frame::Rational;
 use crate::media::ffmpeg::text::{rational, text, timestamp};
 use crate::media::ffmpeg::{AvError, Demuxer, Packet, Received, init, rescale, version};
@@ -184,6 +184,8 @@ pub(crate) struct AudioTranscoder {
     end: Option<i64>,
     /// Packets that could not be decoded.
     damaged: u64,
+    /// The first change of the decoded sound that loses something: from when on, in seconds, and in words.
+    change: Option<(f64, String)>,
 }
 
 // SAFETY: none of FFmpeg's objects here is bound to a thread, and only `&mut self` reaches what changes them.
@@ -299,6 +301,7 @@ impl AudioTranscoder {
             trim: 0,
             end: None,
             damaged: 0,
+            change: None,
         }))
     }
 
@@ -393,9 +396,49 @@ impl AudioTranscoder {
         taken_for(Channels::read(unsafe { &(*self.encoder.0).ch_layout }), after)
     }
 
+    /// The same for readers of a container that holds no names of channels.
+    pub(crate) fn unnamed_taken_for(&self) -> Option<(String, String)> {
+        // SAFETY: the encoder is open.
+        unnamed_taken_for(Channels::read(unsafe { &(*self.encoder.0).ch_layout }))
+    }
+
     /// Packets that could not be decoded; silence stands for them.
     pub(crate) fn damaged(&self) -> u64 {
         self.damaged
+    }
+
+    /// From when on, in seconds, the decoded sound has another form that does not fit into the output's, and
+    /// what is lost of it, in words.
+    pub(crate) fn change_of_form(&self) -> Option<(f64, &str)> {
+        self.change.as_ref().map(|(at, change)| (*at, change.as_str()))
+    }
+
+    /// Notes that frames like `frame` lose something, if they have another form than those before.
+    fn note_change(&mut self, frame: &ffi::AVFrame, at: Option<i64>) {
+        let form = self.resampler.form;
+        let own = AudioForm {
+            rate: frame.sample_rate,
+            channels: Channels::read(&frame.ch_layout),
+        };
+        let is_change = self.resampler.from.is_some_and(|(_, before)| before != own);
+        if !is_change || self.change.is_some() {
+            return;
+        }
+        let mut words = Vec::new();
+        if !own.channels.named().are_in(form.channels) {
+            words.push(format!(
+                "{} becomes {}",
+                own.channels.word(),
+                form.channels.word()
+            ));
+        }
+        if own.rate > form.rate {
+            words.push(format!("{} Hz become {} Hz", own.rate, form.rate));
+        }
+        if !words.is_empty() {
+            let at = at.unwrap_or(0) as f64 * self.time_base().to_f64();
+            self.change = Some((at, words.join(", ")));
+        }
     }
 
     /// Has what the encoder puts in front of the sound stand in the place of the first samples, which are
@@ -530,8 +573,9 @@ impl AudioTranscoder {
         if frame.nb_samples <= 0 || frame.sample_rate <= 0 {
             return Ok(());
         }
-        self.filled += self.resampler.prepare(frame, &mut self.fifo)?;
         let at = timestamp(frame.best_effort_timestamp).map(|at| rescale(at, self.base, clock));
+        self.note_change(frame, at);
+        self.filled += self.resampler.prepare(frame, &mut self.fifo)?;
         let mut early = 0;
         if self.start.is_none()
             && let (Some(at), Some(tick)) = (at, self.tick)

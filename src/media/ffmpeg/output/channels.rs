@@ -98,7 +98,19 @@ pub(super) fn taken_for(own: Channels, after: &Demuxer) -> Option<(String, Strin
     (is_known && !own.are_in(found.named())).then(|| (own.word(), found.named().word()))
 }
 
-/// The same of the channels of stream `index` of `before`.
+/// These channels, and those for which readers take as many without names, in words, if they are others.
+pub(super) fn unnamed_taken_for(own: Channels) -> Option<(String, String)> {
+    let usual = Channels::usual(own.count);
+    (own.is_named() && !own.are_in(usual)).then(|| (own.word(), usual.word()))
+}
+
+/// The same of the channels of stream `index` of `demuxer`.
+pub(crate) fn copied_unnamed_taken_for(demuxer: &Demuxer, index: usize) -> Option<(String, String)> {
+    unnamed_taken_for(Channels::of(demuxer, index)?)
+}
+
+/// The channels of stream `index` of `before`, and those for which readers take the sound of `after`, if they
+/// are others.
 pub(crate) fn copied_taken_for(
     (before, index): (&Demuxer, usize),
     after: &Demuxer,

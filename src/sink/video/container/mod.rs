@@ -75,9 +75,25 @@ impl Container {
         BARE.contains(&self.name.as_str())
     }
 
-    /// The container as users call it: FFmpeg writes two kinds of transport streams under one name.
+    /// The container as users call it: FFmpeg writes two kinds of transport streams under one name, and takes
+    /// the first muxer of .vob, which has another name.
     pub(super) fn word(&self) -> &str {
-        if self.is_disc() { "m2ts" } else { &self.name }
+        let is_vob = || {
+            self.target
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("vob"))
+        };
+        match self.name.as_str() {
+            _ if self.is_disc() => "m2ts",
+            "svcd" if is_vob() => "vob",
+            name => name,
+        }
+    }
+
+    /// True for program streams, in which each packet has its own time; a trial's, which are no sound, come
+    /// back in others.
+    fn is_program_stream(&self) -> bool {
+        matches!(self.name.as_str(), "mpeg" | "vob" | "svcd" | "dvd" | "vcd")
     }
 
     /// True for transport streams as they are on Blu-ray discs, which hold less kinds of sound than others.

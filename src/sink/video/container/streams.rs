@@ -6,6 +6,7 @@ use super::{AddVideo, Container, explained};
 use crate::frame::Rational;
 use crate::media::ffmpeg::{
     AudioTranscoder, AvError, Demuxer, Medium, Muxer, Packet, StreamFacts, copied_taken_for,
+    copied_unnamed_taken_for,
 };
 use std::ffi::CStr;
 
@@ -80,6 +81,13 @@ impl Container {
         handling: &StreamHandling,
         packets: &[&Packet],
     ) -> Option<(String, String)> {
+        // A trial takes a picture, and what is written then names no channels.
+        if self.wants_video_first() {
+            return match handling {
+                StreamHandling::Copy { .. } => copied_unnamed_taken_for(demuxer, index),
+                StreamHandling::Encode(transcoder) => transcoder.unnamed_taken_for(),
+            };
+        }
         let base = handling.time_base(&demuxer.stream(index)?);
         let mut muxer = self.in_memory().ok()?;
         let to = handling.add(&mut muxer, demuxer, index).ok()?;
@@ -195,6 +203,13 @@ impl Container {
             Medium::Attachment => Some("attachments"),
             _ => None,
         });
+        let is_video = |facts: &StreamFacts| facts.medium == Medium::Video;
+        if facts
+            .as_ref()
+            .is_some_and(|facts| is_video(facts) && facts.width <= 0)
+        {
+            return "FFmpeg finds no size of its pictures".to_owned();
+        }
         let is_of_codec = OF_CODEC.iter().any(|words| reason.contains(words));
         match facts.zip(kind) {
             Some((facts, kind)) if is_of_codec && facts.codec != "none" => {

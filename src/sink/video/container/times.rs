@@ -114,11 +114,15 @@ impl Container {
             StreamHandling::Copy { .. } => demuxer.stream(index).map(|facts| facts.codec),
             StreamHandling::Encode(transcoder) => Some(transcoder.codec_name()),
         };
-        // Ogg's readers find these times by what is in the packets of a page, and a trial's are empty.
+        // Ogg's readers find the times of these by what is in the packets of a page, and a trial's are empty.
         let lasts = demuxer.duration().map_or(0.0, |end| end - sound);
         let is_known = matches!(codec.as_deref(), Some("vorbis" | "opus")) && lasts > OGG_PAGES;
-        if self.name.starts_with("og") && is_known {
+        if self.name.starts_with("og") && is_known || self.is_program_stream() {
             return true;
+        }
+        // They take a first page of FLAC for one that begins at zero, which a trial is too short to fill.
+        if self.name.starts_with("og") && codec.as_deref() == Some("flac") {
+            return (sound - picture).abs() < COARSE;
         }
         let like = Like::of(handling);
         let back = self.times_back((demuxer, index), (handling, &like), (picture, sound), false);

@@ -5,6 +5,7 @@ use super::copied::Copied;
 use super::texts;
 use crate::sink::video::container::StreamHandling;
 use crate::sink::video::container::kept::{self, Carried, Finished};
+use crate::wording::counted;
 
 /// What could not be carried over, a sentence each.
 #[derive(Default)]
@@ -141,9 +142,10 @@ impl Passthrough {
             let gaps = copied.gaps.as_ref()?;
             gaps.sentence(&copied.label, container)
         });
-        let changes = self.copied.iter().filter_map(|copied| {
-            let changes = copied.changes.as_ref()?;
-            changes.sentence(&copied.label, container)
+        let changes = self.copied.iter().flat_map(|copied| {
+            let changes = copied.changes.iter();
+            let sentences = changes.flat_map(move |changes| changes.sentences(&copied.label, container));
+            sentences.chain(copied.change_of_form())
         });
         let cut_tails = self.copied.iter().filter_map(|copied| copied.cut_tail.clone());
         late.chain(self.reader.unforeseen())
@@ -167,8 +169,10 @@ impl Passthrough {
             };
             if damaged > 0 {
                 self.losses.warn(format!(
-                    "{damaged} packets of {} could not be decoded, and silence stands for them",
-                    copied.label
+                    "{} of {} could not be decoded, and silence stands for {}",
+                    counted(damaged, "packet"),
+                    copied.label,
+                    if damaged == 1 { "it" } else { "them" }
                 ));
             }
         }

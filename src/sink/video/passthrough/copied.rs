@@ -32,7 +32,7 @@ pub(super) struct Copied {
     medium: Medium,
     /// The gaps of its sound, where the container has what follows a gap come at once.
     pub(super) gaps: Option<Gaps>,
-    /// The rate and channels of its sound, where the container states them once.
+    /// What changes of its sound in mid-stream.
     pub(super) changes: Option<Changes>,
     /// Pictures whose decoding times the input does not say, until a packet says one, in the output's time
     /// base.
@@ -124,7 +124,7 @@ impl Copied {
             self.label,
             off.abs(),
             if off > 0.0 { "after" } else { "before" },
-            container.name()
+            container.word()
         )
     }
 
@@ -140,11 +140,50 @@ impl Copied {
     /// Word of packets that came too late to be written, if some did.
     pub(super) fn late_sentence(&self) -> Option<String> {
         (self.late > 0).then(|| {
+            let (go, are) = if self.late == 1 {
+                ("goes", "is")
+            } else {
+                ("go", "are")
+            };
             format!(
-                "{} packets of {} that go back in time by more than {TOO_LATE} s are left out",
-                self.late, self.label
+                "{} of {} that {go} back in time by more than {TOO_LATE} s {are} left out",
+                counted(self.late, "packet"),
+                self.label
             )
         })
+    }
+
+    /// Word of sound that is encoded anew and changes its form to one that the output does not hold.
+    pub(super) fn change_of_form(&self) -> Option<String> {
+        let StreamHandling::Encode(transcoder) = &self.handling else {
+            return None;
+        };
+        let (at, change) = transcoder.change_of_form()?;
+        Some(format!(
+            "{} has another form from {at:.3} s on than before, and the output keeps the first: {change}",
+            self.label
+        ))
+    }
+
+    /// Leaves out what is of another codec than the stream in a packet of the input, and what the container
+    /// does not take beside it; false if nothing is left.
+    pub(super) fn admit(&mut self, packet: &mut Packet) -> Result<bool, AvError> {
+        let (Some(changes), Some(at)) = (&mut self.changes, packet.pts().or_else(|| packet.dts())) else {
+            return Ok(true);
+        };
+        let seconds = |ticks: i64| ticks as f64 * self.base.to_f64();
+        let begins = seconds(at);
+        if let Some(header) = packet.new_header() {
+            changes.see_header(header, begins);
+            if changes.keeps_first_header() {
+                packet.forget_new_header();
+            }
+        }
+        let kept = changes.see(packet.data(), (begins, seconds(at + packet.duration())));
+        if (1..packet.size()).contains(&kept) {
+            *packet = packet.with_data(&packet.data()[..kept])?;
+        }
+        Ok(kept > 0 || packet.size() == 0)
     }
 
     /// Brings a packet of the input, which `demuxer` reads, into the output.
@@ -154,9 +193,6 @@ impl Copied {
         demuxer: &Demuxer,
         packet: &mut Packet,
     ) -> Result<(), AvError> {
-        if let (Some(changes), Some(at)) = (&mut self.changes, packet.pts().or_else(|| packet.dts())) {
-            changes.see(packet.data(), at as f64 * self.base.to_f64());
-        }
         packet.shift((self.delay / self.base.to_f64()).round() as i64);
         packet.rescale(self.base, muxer.time_base(self.to));
         // Matroska says only when pictures are shown, and FFmpeg finds the decoding times a few pictures on.

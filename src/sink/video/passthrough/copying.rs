@@ -111,6 +111,9 @@ impl Passthrough {
         if muxer.is_attachment(to) {
             return Ok(());
         }
+        if !copied.admit(&mut packet)? {
+            return Ok(());
+        }
         if matches!(copied.handling, StreamHandling::Encode(_)) {
             return self.transcode(muxer, position, Some(&packet), time);
         }

@@ -175,9 +175,11 @@ impl Passthrough {
             let to = handling.add(muxer, &self.reader.demuxer, index)?;
             texts::name_language(&self.reader, muxer, (index, to))?;
             let gaps = Gaps::of_counted(&self.reader, muxer, container, &handling, (index, &facts));
+            let header = self.reader.demuxer.extradata(index);
             let changes = match (facts.medium, &handling) {
-                (Medium::Audio, StreamHandling::Copy { .. }) => {
-                    Changes::watched(&facts.codec, container.name())
+                (Medium::Audio, StreamHandling::Encode(_)) => Some(Changes::of_codecs(&facts.codec, header)),
+                (Medium::Audio | Medium::Video, StreamHandling::Copy { .. }) => {
+                    Some(Changes::watched(&facts.codec, header, container.name()))
                 }
                 _ => None,
             };

@@ -162,7 +162,11 @@ impl VideoSink {
         staged.undecodable = matches!(read, Read::Undecodable | Read::Unknown);
         staged.unverified = staged.undecodable || matches!(read, Read::Untried);
         for (fact, value) in &said {
-            let outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
+            let mut outcome = staged.outcome(*fact, &meant, &read, &self.kind.name());
+            // What becomes of such a text is found out at the end.
+            if *fact == Fact::GopTimecode && outcome == Outcome::Lost && self.is_time_code_of_input(value) {
+                outcome = Outcome::Carried;
+            }
             ledger.account(*fact, &with_another_aspect(*fact, value, &read), outcome);
         }
         if let (Some(assumed), None) = (meant.get(&Fact::Matrix), said.get(&Fact::Matrix))
@@ -193,6 +197,18 @@ impl VideoSink {
             Some(problem) => Err(self.unsupported(problem)),
             None => Ok((staged, ledger, sample)),
         }
+    }
+
+    /// True if the input has a text with this time code, which is carried over as such.
+    fn is_time_code_of_input(&self, code: &str) -> bool {
+        let demuxer = self.origin.as_ref().and_then(|origin| match &origin.outline {
+            _ if origin.path.is_file() => Demuxer::open(&origin.path, origin.access, None, None).ok(),
+            Some(outline) => outline.demuxer().ok(),
+            None => None,
+        });
+        let texts = demuxer.map_or_else(Vec::new, |demuxer| demuxer.all_texts());
+        let is_code = |(key, value): &(String, String)| key.eq_ignore_ascii_case("timecode") && value == code;
+        texts.iter().any(is_code)
     }
 
     /// The output and what holds it, for a sentence about what is not kept there.

@@ -171,6 +171,7 @@ impl VideoSource {
             }
             self.note_end();
             self.note_continuity()?;
+            self.note_successor()?;
             if self.input.packet.stream() != self.input.stream {
                 continue;
             }

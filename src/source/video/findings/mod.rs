@@ -5,7 +5,7 @@
 //! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
 //! some are missing in the middle. `end`: an input that was cut off; `tail`: in the middle of a picture.
 //! `piped_annotations`: what pictures out of a pipe say beside their pixels; `additions`: what Matroska
-//! stores there.
+//! stores there. `succession`: pictures that go on in another stream.
 
 mod additions;
 mod concealed;
@@ -15,6 +15,7 @@ mod end;
 mod holes;
 mod piped_annotations;
 mod steps;
+mod succession;
 mod tail;
 
 pub use concealed::{Concealed, tells_of_loss};
@@ -32,6 +33,7 @@ use damage::{Damage, jumps_sentence};
 use holes::{SoundGaps, Suspicion};
 use piped_annotations::PipedAnnotations;
 use std::collections::BTreeSet;
+use succession::Succession;
 use tail::Tail;
 
 /// Files that are remembered.
@@ -46,6 +48,7 @@ pub(super) struct Findings {
     /// From picture to picture.
     pub(super) steps: Steps,
     pub(super) continuity: Continuity,
+    succession: Succession,
     sound: SoundGaps,
     pub(super) tail: Tail,
     /// What shows that the input was cut off.

@@ -6,7 +6,7 @@ use crate::frame::Rational;
 use crate::media::ffmpeg::AvError;
 use crate::media::ffmpeg::text::{c_string, rational, rescale, text};
 use ffmpeg_next::ffi;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 use std::ptr;
 
 /// A chapter of what is wanted of an input.
@@ -82,21 +82,34 @@ impl Demuxer {
             .collect()
     }
 
+    /// The streams of program `index`, of which there are `nb_programs`, by the table that was read last.
+    fn program_streams(&self, index: usize) -> &[c_uint] {
+        // SAFETY: `programs` holds `nb_programs` valid pointers, and `stream_index` as many numbers as the
+        // program says.
+        unsafe {
+            let program = &**self.context().programs.add(index);
+            match program.nb_stream_indexes {
+                0 => &[],
+                count => std::slice::from_raw_parts(program.stream_index, count as usize),
+            }
+        }
+    }
+
+    /// True if stream `other` is in a program now, and stream `own` in none any more.
+    pub(crate) fn is_replaced(&self, own: usize, other: usize) -> bool {
+        let programs = 0..self.context().nb_programs as usize;
+        let mut streams = programs.flat_map(|index| self.program_streams(index));
+        let is_other = |stream: &c_uint| *stream as usize == other;
+        let has_other = streams.clone().any(is_other);
+        has_other && !streams.any(|&stream| stream as usize == own)
+    }
+
     /// The texts of each program that one of `streams` is in.
     pub(crate) fn program_texts_of(&self, streams: &[usize]) -> Vec<Vec<(String, String)>> {
-        let context = self.context();
         let is_wanted = |index: usize| {
-            // SAFETY: `programs` holds `nb_programs` valid pointers, and `stream_index` as many numbers as
-            // the program says.
-            let own = unsafe {
-                let program = &**context.programs.add(index);
-                match program.nb_stream_indexes {
-                    // An outline does not know them.
-                    0 => return true,
-                    count => std::slice::from_raw_parts(program.stream_index, count as usize),
-                }
-            };
-            own.iter().any(|&stream| streams.contains(&(stream as usize)))
+            let own = self.program_streams(index);
+            // An outline does not know them.
+            own.is_empty() || own.iter().any(|&stream| streams.contains(&(stream as usize)))
         };
         let all = self.program_texts().into_iter().enumerate();
         all.filter(|(index, _)| is_wanted(*index))

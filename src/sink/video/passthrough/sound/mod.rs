@@ -7,12 +7,13 @@
 //! ```
 //!
 //! `start`: what is late or early, and priming, which is not heard. `gaps`: pauses that a container would
-//! close. `changes`: another rate or other channels from somewhere on. `end`: silence where a container must
-//! not run out of sound, and what it cuts off.
+//! close. `changes`: another rate, other channels or another codec from somewhere on, by `headers`. `end`:
+//! silence where a container must not run out of sound, and what it cuts off.
 
 mod changes;
 mod end;
 mod gaps;
+mod headers;
 mod start;
 
 use crate::media::ffmpeg::Muxer;

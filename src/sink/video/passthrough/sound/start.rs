@@ -54,16 +54,26 @@ impl Passthrough {
             .map(|(_, start)| *start)
             .fold(picture, f64::min)
             .max(0.0);
-        let mut losses = Vec::new();
+        let (mut losses, mut filled) = (Vec::new(), Vec::new());
         for (copied, start) in &late {
-            if !keeps(copied, (picture - common, start - common)) {
-                losses.push(copied.moved(start - picture, container));
+            if keeps(copied, (picture - common, start - common)) {
+                continue;
+            }
+            match copied.handling {
+                StreamHandling::Encode(_) if *start > picture => filled.push(copied.from),
+                _ => losses.push(copied.moved(start - picture, container)),
             }
         }
         self.losses.extend(losses);
         self.pause = common;
         for copied in &mut self.copied {
             copied.delay -= common;
+            // Silence stands for what is missing.
+            if let StreamHandling::Encode(transcoder) = &mut copied.handling
+                && filled.contains(&copied.from)
+            {
+                transcoder.begin_at(picture);
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Options of an encoder: quality, preset, those that the user names, and HDR's.
 
 use super::hdr::Hdr;
-use super::quality::{QUALITY_KEYS, Quality, check_preset, check_quality, quality_of};
+use super::quality::{QUALITY_KEYS, Quality, check_preset, check_quality, quality_of, without_effect};
 use crate::frame::{FieldOrder, Rational};
 use crate::media::ffmpeg::{AvFormat, Encoder};
 
@@ -61,6 +61,13 @@ pub(in crate::sink::video) fn configure(
     let chosen_otherwise = QUALITY_KEYS.iter().any(|key| given(key));
     if let Some(quality) = requested.quality {
         check_quality(name, quality)?;
+        let other = |(key, _): &&(String, String)| without_effect(name).contains(&key.as_str());
+        if let Some((key, value)) = requested.options.iter().find(other) {
+            return Err(format!(
+                "--quality and --encoder-option {key}={value} each choose the quality of {name}; give one of \
+                 the two"
+            ));
+        }
     }
     let quality = requested.quality.or(default.filter(|_| !chosen_otherwise));
     match (knob, quality) {

@@ -34,6 +34,16 @@ pub(in crate::sink::video) fn quality_of(encoder: &str) -> (Quality, Option<f64>
     }
 }
 
+/// Options that do nothing beside `--quality` on this encoder, or take its effect. Others take a bit rate for
+/// the most that the quality may cost.
+pub(in crate::sink::video) fn without_effect(encoder: &str) -> &'static [&'static str] {
+    match (encoder, quality_of(encoder).0) {
+        ("libx264" | "libx264rgb" | "libx265" | "libsvtav1" | "librav1e", _) => &["b"],
+        (_, Quality::Quantiser) => &["b", "maxrate", "qmin", "qmax"],
+        _ => &[],
+    }
+}
+
 /// The numbers for `--quality` that the encoder distinguishes, where FFmpeg's own limits are wider or none.
 fn quality_range(encoder: &str) -> Option<(f64, f64)> {
     match encoder {
