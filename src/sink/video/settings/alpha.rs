@@ -33,7 +33,7 @@ enum HiddenColour {
     /// It writes black, so that files are smaller: `libwebp` without loss, whose option `exact` FFmpeg does
     /// not offer for animations.
     Black,
-    /// It has one colour for all such pixels, as GIF has. FFmpeg reads it as white.
+    /// It has one colour for all such pixels, as GIF has.
     One,
 }
 
@@ -51,7 +51,8 @@ impl HiddenColour {
         }
     }
 
-    /// True if a pixel of the frame has an alpha of 0 and a colour that is lost with it.
+    /// True if a pixel of the frame has an alpha of 0 and a colour that is lost with it: neither black nor
+    /// white, which is what FFmpeg reads of transparent pixels in GIF.
     fn is_lost(self, frame: &Frame) -> bool {
         let (format, colour) = (frame.format(), frame.metadata.colour);
         let alpha = format.place(Channel::Alpha);
@@ -72,7 +73,7 @@ impl HiddenColour {
             let sample = |(plane, at): (usize, usize)| u32::from(frame.sample(plane, x, y, at));
             let is_white = || colours.iter().all(|&(place, _, white)| sample(place) == white);
             let is_black = || colours.iter().all(|&(place, black, _)| sample(place) == black);
-            sample(alpha) == 0 && !is_black() && !(self == HiddenColour::One && is_white())
+            sample(alpha) == 0 && !is_black() && !is_white()
         };
         let (width, height) = (frame.layout().width(), frame.layout().height());
         (0..height).any(|y| (0..width).any(|x| is_lost(x, y)))
