@@ -9,6 +9,7 @@
 
 pub(super) mod bmp;
 pub mod boxes;
+mod comment;
 pub(super) mod dpx;
 #[cfg(feature = "images")]
 pub mod exr;

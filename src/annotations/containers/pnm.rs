@@ -6,6 +6,7 @@
 //!  P7         lines up to ENDHDR; one that begins with # is a comment
 //! ```
 
+use super::comment::{is_line, lines_of};
 use crate::annotations::bytes::text;
 use crate::annotations::{FileMetadata, once, word};
 use crate::messages::metadata_limit::METADATA_LIMIT;
@@ -44,15 +45,7 @@ pub(in crate::annotations) fn insert(texts: &mut Vec<(String, String)>, file: Ve
     };
     let mut out = first.to_vec();
     texts.retain(|(name, text)| {
-        // Readers do not tell space at the ends of a line, nor lines without a word.
-        let is_line = |line: &str| {
-            !line.is_empty() && line.trim() == line && !line.chars().any(|c| c.is_control() && c != '\t')
-        };
-        // As in JPEG, a name other than Comment stands in front of the text.
-        let lines = match &name[..] {
-            "Comment" => text.clone(),
-            name => format!("{name}: {text}"),
-        };
+        let lines = lines_of(name, text);
         let fits = lines.split('\n').all(is_line);
         for line in lines.split('\n').filter(|_| fits) {
             out.extend([b"# ", line.as_bytes(), b"\n"].concat());

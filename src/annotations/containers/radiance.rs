@@ -8,6 +8,7 @@
 //!                         an empty line ends the head
 //! ```
 
+use super::comment;
 use crate::annotations::bytes::text;
 use crate::annotations::{FileMetadata, once, word};
 use std::io::{self, BufRead, Read};
@@ -119,17 +120,13 @@ fn lines_of(name: &str, text: &str) -> Vec<String> {
     if is_variable && !OF_PICTURE.contains(&name) && name != "Comment" {
         return vec![line];
     }
-    let lines = match name {
-        "Comment" => text.to_owned(),
-        name => format!("{name}: {text}"),
-    };
+    let lines = comment::lines_of(name, text);
     lines.split('\n').map(|line| format!("# {line}")).collect()
 }
 
 /// True for a line that readers give back as it is.
 fn is_line(line: &str) -> bool {
-    let said = line.strip_prefix("# ").unwrap_or(line);
-    !said.is_empty() && said.trim() == said && !said.chars().any(|c| c.is_control() && c != '\t')
+    comment::is_line(line.strip_prefix("# ").unwrap_or(line))
 }
 
 #[cfg(test)]

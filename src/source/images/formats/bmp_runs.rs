@@ -88,15 +88,13 @@ fn numbered<'a>(mut file: impl Read + Seek + 'a, budget: &ReadBudget) -> io::Res
 
 /// Where the palette begins in a file with these headers, and its entries, if the file has run lengths.
 fn palette(head: &[u8]) -> Option<(usize, usize)> {
-    let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?) as usize);
-    let (pixels, header, bits) = (word(10)?, word(14)?, *head.get(28)?);
-    let is_of_runs = header >= 40 && matches!((word(30)?, bits), (1, 8) | (2, 4));
-    let entries = match word(46)? {
+    let (pixels, bits, _) = runs_of(head)?;
+    let entries = match word(head, 46)? as usize {
         0 => 1 << bits,
         used => used.min(256),
     };
-    let place = header.checked_add(14)?;
-    (is_of_runs && place.checked_add(4 * entries)? <= pixels).then_some((place, entries))
+    let place = (word(head, 14)? as usize).checked_add(14)?;
+    (place.checked_add(4 * entries)? <= pixels as usize).then_some((place, entries))
 }
 
 /// A sentence about rows of a file of run lengths that lie behind the end that the run lengths state, if
@@ -125,10 +123,18 @@ pub(in crate::source::images) fn missing_rows(path: &Path) -> io::Result<Option<
 
 /// Where run lengths begin in a file with these headers, their bits, and the rows of the picture.
 fn runs_of(head: &[u8]) -> Option<(u32, u8, u32)> {
-    let word = |at: usize| Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?));
     let bits = *head.get(28)?;
-    let is_of_runs = word(14)? >= 40 && matches!((word(30)?, bits), (1, 8) | (2, 4));
-    is_of_runs.then_some((word(10)?, bits, word(22)?.cast_signed().unsigned_abs()))
+    let is_of_runs = word(head, 14)? >= 40 && matches!((word(head, 30)?, bits), (1, 8) | (2, 4));
+    is_of_runs.then_some((
+        word(head, 10)?,
+        bits,
+        word(head, 22)?.cast_signed().unsigned_abs(),
+    ))
+}
+
+/// The number of 32 bits at a place of the headers.
+fn word(head: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*head.get(at..)?.first_chunk()?))
 }
 
 /// How many rows run lengths come to, or pass over, before the end that they state.
