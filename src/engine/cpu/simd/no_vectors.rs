@@ -276,10 +276,6 @@ impl Simd for NoVectors {
         match self.0 {}
     }
 
-    unsafe fn store_merged(self, _: [Self::V; 2], _: Order, _: *mut u8) {
-        match self.0 {}
-    }
-
     unsafe fn store_even_odd(self, _: [Self::V; 2], _: *mut u8) {
         match self.0 {}
     }

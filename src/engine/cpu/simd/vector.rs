@@ -276,12 +276,6 @@ pub(in crate::engine::cpu) trait Simd: Copy {
     /// Four times [`Simd::LANES`] bytes are writable at `to`.
     unsafe fn store_packed(self, words: [Self::V; 2], order: Order, to: *mut u8);
 
-    /// The same for words that [`Simd::merge_i16`] has made from the numbers of one vector and of the next.
-    ///
-    /// # Safety
-    /// Four times [`Simd::LANES`] bytes are writable at `to`.
-    unsafe fn store_merged(self, words: [Self::V; 2], order: Order, to: *mut u8);
-
     /// Clamps words to bytes and writes them, those of the first vector at even places and those of the
     /// second at odd ones.
     ///

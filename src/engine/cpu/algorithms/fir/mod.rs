@@ -34,7 +34,7 @@ use crate::engine::cpu::rows::plane_filter::{AlgorithmPlan, PlaneFilter, PlanePa
 use crate::engine::cpu::rows::plane_rows::PlaneRows;
 use crate::engine::cpu::rows::store::prefetch::{NextRows, next_result};
 use crate::engine::cpu::rows::strip::{OutputRows, Picture, Strip};
-use crate::engine::cpu::rows::sums::column_filter::{self, KeptSums, Lines};
+use crate::engine::cpu::rows::sums::column_filter::{self, Lines};
 use crate::engine::cpu::rows::sums::taps::{Group, Taps};
 use crate::engine::cpu::rows::words::deinterleave::{self, Planar};
 use crate::engine::cpu::rows::words::widen;
@@ -56,7 +56,7 @@ pub(super) struct Fir {
     /// Rows of the mask.
     rows: usize,
     /// In multiply-adds.
-    cost_per_sample: usize,
+    cost_per_sample: f64,
     plan: FirPlan,
 }
 
@@ -86,8 +86,6 @@ struct Input {
 struct Output {
     /// The taps with the places of their lines.
     taps: [Group; 3],
-    /// Sums that are kept from one pair of rows to the next.
-    sums: Vec<i32>,
     /// Rows of the result before they are interleaved: one component after the other.
     planar: Vec<u8>,
 }
@@ -110,7 +108,7 @@ impl PlaneFilter for Fir {
     }
 
     fn cost(&self, plane: &Plane) -> f64 {
-        samples(plane) * self.cost_per_sample as f64
+        samples(plane) * self.cost_per_sample
     }
 
     fn plan(&self, _: &Plane) -> AlgorithmPlan {
@@ -129,17 +127,18 @@ impl PlaneFilter for Fir {
     }
 }
 
-/// Cost of a sample in multiply-adds, at least two. The two passes of a separable mask need at most one per
-/// weight.
-fn cost_per_sample(kernel: &Kernel, plan: &FirPlan) -> usize {
+/// Cost of a sample in multiply-adds, at least two. A folded tap also adds two words, once for all rows that
+/// are made at a time. The two passes of a separable mask need at most one multiply-add per weight.
+fn cost_per_sample(kernel: &Kernel, plan: &FirPlan) -> f64 {
     let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
     let cost = match kernel {
-        Kernel::Direct(_) | Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => {
-            plan.deltas.as_ref().unwrap_or(&plan.taps).len() * plan.encoding.limbs()
+        Kernel::Separable(k) => (count(&k.row.weights) + count(&k.column.weights)) as f64,
+        _ => {
+            let additions = plan.taps.folded() as f64 / plan.column_loops.at_once() as f64;
+            (plan.taps.len() as f64 + additions) * plan.encoding.limbs() as f64
         }
-        Kernel::Separable(k) => count(&k.row.weights) + count(&k.column.weights),
     };
-    cost.max(2)
+    cost.max(2.0)
 }
 
 impl Fir {
@@ -163,11 +162,10 @@ impl Fir {
         self.border.locate_apron(plane.width, &mut input.apron);
         let rows = PlaneRows::new(picture, strip, (&self.channels, &self.border), outside);
         let form = self.form(&plane);
-        // The lines that two rows read. Deltas also read the first line of the pair before, and four rows
-        // read one line more.
+        // The lines that two rows read; four rows read one more.
         let reach = self.rows / 2 + 1;
         let makes_four = self.plan.column_loops.makes_four();
-        let slots = reach + usize::from(self.plan.deltas.is_some() || makes_four);
+        let slots = reach + usize::from(makes_four);
         let mut ring = LineRing::new(lines, (slots, form.slot), 0);
         // Line k holds rows 2k and 2k + 1, counted from the first row that the strip's first result reads.
         let first = |line: usize| 2 * line as i64 - self.rows as i64 / 2;
@@ -234,14 +232,13 @@ impl Fir {
         out: OutputRows<'_>,
         output: &mut Output,
     ) {
-        let (pair, is_four) = (made.start / 2, made.len() > 2);
+        let is_four = made.len() > 2;
         let (samples, bytes) = (form.samples, self.format.bytes_per_sample());
-        let (table, first_line) = match (&self.plan.deltas, &self.plan.column_loops) {
-            (Some(deltas), _) if pair > 0 => (deltas, pair - 1),
-            (_, ColumnLoops::General(Some(fours))) if is_four => (fours, pair),
-            _ => (&self.plan.taps, pair),
+        let table = match &self.plan.column_loops {
+            ColumnLoops::General(Some(fours)) if is_four => fours,
+            _ => &self.plan.taps,
         };
-        let slot = ring.slots_from(first_line);
+        let slot = ring.slots_from(made.start / 2);
         let start = |k: usize| slot(k) + form.lead;
         let taps = table.taps(&mut output.taps, start);
         let planar_row = self.planar_row(form);
@@ -274,7 +271,7 @@ impl Fir {
         };
         match self.plan.column_loops {
             ColumnLoops::General(_) if is_four => {
-                self.make(simd, lines, taps, None, samples, rows.split::<4>());
+                self.make(simd, lines, taps, samples, rows.split::<4>());
             }
             ColumnLoops::Unrolled { uniform, .. } if is_four => {
                 let unrolled = unrolled(uniform, start(taps.groups[0].single.len()));
@@ -292,13 +289,7 @@ impl Fir {
                     _ => unrolled.make::<L, 2>(simd, rows.split()),
                 }
             }
-            _ => {
-                let kept = self.plan.deltas.as_ref().map(|_| KeptSums {
-                    sums: room(&mut output.sums, samples.next_multiple_of(TILE)),
-                    resumes: pair > 0,
-                });
-                self.make(simd, lines, taps, kept, samples, rows.split::<2>());
-            }
+            _ => self.make(simd, lines, taps, samples, rows.split::<2>()),
         }
     }
 
@@ -308,15 +299,14 @@ impl Fir {
         simd: L,
         lines: Lines<'_>,
         taps: Taps<'_>,
-        kept: Option<KeptSums<'_>>,
         samples: usize,
         out: [&mut [u8]; R],
     ) {
         let requantize = &self.plan.requantize;
         if self.format.bytes_per_sample() == 1 {
-            column_filter::convolve::<L, 1, R>(simd, lines, taps, kept, requantize, samples, out);
+            column_filter::convolve::<L, 1, R>(simd, lines, taps, requantize, samples, out);
         } else {
-            column_filter::convolve::<L, 2, R>(simd, lines, taps, kept, requantize, samples, out);
+            column_filter::convolve::<L, 2, R>(simd, lines, taps, requantize, samples, out);
         }
     }
 
@@ -461,26 +451,26 @@ mod tests {
             whole mask 2 rows unrolled<6>
             whole mask 2 rows unrolled<6>
         gaussian:size=7 | gray | direct
-            whole mask 2 rows folded, pmulhrsw rounding
+            whole mask 2 rows folded
             whole mask 4 rows folded
         gaussian:size=15 | rgb24 | direct
-            whole mask 2 rows folded, pmulhrsw rounding
+            whole mask 2 rows folded
             whole mask 4 rows folded
         sobel-x | gray | direct
             whole mask 2 rows
             whole mask 2 rows unrolled<4>
         disk:radius=5 | gray | direct
-            whole mask 2 rows folded by deltas
-            whole mask 2 rows folded by deltas
+            whole mask 2 rows folded
+            whole mask 4 rows folded
         gaussian:size=3 | gray | separable
-            row filter unrolled<2>, column filter 2 rows unrolled<2>, pmulhrsw rounding
-            row filter unrolled<2>, column filter 4 rows unrolled<2>, pmulhrsw rounding
+            row filter unrolled<2>, column filter 2 rows unrolled<2>
+            row filter unrolled<2>, column filter 4 rows unrolled<2>
         gaussian:size=7 | gray | separable
-            row filter unrolled<4>, column filter 4 rows unrolled<4>, pmulhrsw rounding
-            row filter unrolled<4>, column filter 4 rows unrolled<4>, pmulhrsw rounding
+            row filter unrolled<4>, column filter 4 rows unrolled<4>
+            row filter unrolled<4>, column filter 4 rows unrolled<4>
         gaussian:size=7 | rgb24 | separable
-            row filter unrolled<7>, column filter 4 rows unrolled<4>, pmulhrsw rounding
-            row filter unrolled<4>, deinterleaved, column filter 4 rows unrolled<4>, pmulhrsw rounding
+            row filter unrolled<7>, column filter 4 rows unrolled<4>
+            row filter unrolled<4>, deinterleaved, column filter 4 rows unrolled<4>
         gaussian:size=7 | gray10le | separable
             row filter unrolled<4>, column filter 4 rows unrolled<4>
             row filter unrolled<4>, column filter 4 rows unrolled<4>
@@ -488,10 +478,10 @@ mod tests {
             row filter in place, column filter 2 rows unrolled<5>, 2 limbs
             row filter in place, column filter 4 rows unrolled<5>, 2 limbs
         gaussian:size=25 | rgb24 | separable
-            row filter unrolled<25>, column filter 4 rows unrolled<13>, pmulhrsw rounding
+            row filter unrolled<25>, column filter 4 rows unrolled<13>
             row filter unrolled<13>, deinterleaved, column filter 4 rows
         gaussian:size=63 | gray | separable
-            row filter in place, column filter 2 rows, pmulhrsw rounding
+            row filter in place, column filter 2 rows
             row filter in place, column filter 4 rows
         gaussian:size=63 | gray12le | separable
             row filter in place, column filter 2 rows, 3 limbs

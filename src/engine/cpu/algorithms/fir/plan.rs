@@ -3,16 +3,16 @@
 
 use super::folded::folded;
 use super::row_filter::{InterleavedTerms, Pairing, RowFilter};
-use super::taps::{self, TapTable, vertical, vertical_deltas};
+use super::taps::{self, TapTable, vertical};
 use super::unrolled_columns::{self, ColumnShape, UniformRequantize};
 use crate::engine::cpu::algorithms::fir::row_filter::unrolled::UnrolledRow;
 use crate::engine::cpu::rows::plane_filter::PlanePart;
-use crate::engine::cpu::rows::store::requantize::{Requantize, Rounding, Sums};
+use crate::engine::cpu::rows::store::requantize::{Requantize, Sums};
 use crate::engine::cpu::rows::sums::column_filter;
 use crate::engine::cpu::rows::sums::taps::pack;
 use crate::engine::cpu::rows::words::deinterleave;
 use crate::engine::cpu::rows::words::sample::{SampleEncoding, magnitude, range, total};
-use crate::engine::cpu::simd::vector::{Order, registers};
+use crate::engine::cpu::simd::vector::Order;
 use crate::engine::cpu::simd::{Vectors, with_simd};
 use crate::filter::{ChannelStep, DirectKernel, Kernel, SeparableKernel};
 use crate::frame::PixelFormat;
@@ -23,11 +23,8 @@ pub(super) struct FirPlan {
     /// The encoding of samples.
     pub(super) encoding: SampleEncoding,
     pub(super) passes: Passes,
-    /// The taps that compute two rows from scratch.
+    /// The taps of two rows.
     pub(super) taps: TapTable,
-    /// The taps that turn the sums of a pair of rows into those of the next pair, if they are fewer: where
-    /// weights below each other are equal.
-    pub(super) deltas: Option<TapTable>,
     pub(super) column_loops: ColumnLoops,
     pub(super) requantize: Requantize,
 }
@@ -39,7 +36,7 @@ impl FirPlan {
         if part.step.kernel.is_long() {
             return None;
         }
-        let mut draft = match &part.step.kernel {
+        let draft = match &part.step.kernel {
             Kernel::Direct(k) => {
                 let folded = folded(k, channels, format);
                 let (k, channels) = match &folded {
@@ -51,28 +48,11 @@ impl FirPlan {
             Kernel::Separable(k) => separable(vectors, k, format, channels)?,
             Kernel::Combined(_) | Kernel::Pyramid(_) | Kernel::Weighted(_) => return None,
         };
-        let (limbs, taps) = (draft.limbs(), draft.taps.len());
-        // Keeping sums costs a load and a store, as much as two taps.
-        draft.deltas = draft.deltas.filter(|c| limbs == 1 && c.len() + 2 < taps);
-        let column_loops = draft.column_loops(vectors, format);
-        // The general loop rounds high words only for two rows, one limb and no kept sums, and is compiled so
-        // only for sets of 16 registers.
-        let is_general = !matches!(column_loops, ColumnLoops::Unrolled { .. });
-        let is_rounded = !is_general || (limbs == 1 && draft.deltas.is_none() && !column_loops.makes_four());
-        let few_registers = with_simd!(vectors, simd => registers(simd)) < 32;
-        if draft.requantize.fits_high_words()
-            && format.bytes_per_sample() == 1
-            && is_rounded
-            && (!is_general || few_registers)
-        {
-            draft.requantize.rounding = Rounding::HighWord;
-        }
         Some(FirPlan {
-            column_loops,
+            column_loops: draft.column_loops(vectors, format),
             encoding: draft.encoding,
             passes: draft.passes,
             taps: draft.taps,
-            deltas: draft.deltas,
             requantize: draft.requantize,
         })
     }
@@ -106,16 +86,10 @@ impl fmt::Display for FirPlan {
         if self.taps.folded() > 0 {
             f.write_str(" folded")?;
         }
-        if self.deltas.is_some() {
-            f.write_str(" by deltas")?;
-        }
         if limbs > 1 {
             write!(f, ", {limbs} limbs")?;
         }
-        f.write_str(match self.requantize.rounding {
-            Rounding::HighWord => ", pmulhrsw rounding",
-            Rounding::Shift => "",
-        })
+        Ok(())
     }
 }
 
@@ -195,7 +169,6 @@ struct Draft {
     encoding: SampleEncoding,
     passes: Passes,
     taps: TapTable,
-    deltas: Option<TapTable>,
     requantize: Requantize,
 }
 
@@ -316,12 +289,10 @@ fn separable(
     };
     let weight = |j: usize| c.weights[j];
     let taps = TapTable::single(vertical(c.weights.len(), 0, 0, weight));
-    let deltas = vertical_deltas(c.weights.len(), 0, 0, weight).map(TapTable::single);
     Some(Draft {
         encoding,
         passes,
         taps,
-        deltas,
         requantize,
     })
 }
@@ -381,13 +352,11 @@ fn direct(
         raise: missing.unwrap_or(0),
     };
     let requantize = sums.requantize(format, channels, (Order::Plain, vectors.lanes()))?;
-    let (taps, deltas) = taps::direct(kernel, channels.len(), encoding, unrolled_columns::MOST)?;
     let columns = kernel.width;
     Some(Draft {
         encoding,
         passes: Passes::Direct { columns },
-        taps,
-        deltas,
+        taps: taps::direct(kernel, channels.len(), encoding, unrolled_columns::MOST),
         requantize,
     })
 }
@@ -401,12 +370,10 @@ impl Draft {
         }
     }
 
-    /// The constants of all samples, if they are the same for all and sums are not kept.
+    /// The constants of all samples, if they are the same for all.
     fn uniform(&self, vectors: Vectors, format: PixelFormat) -> Option<UniformRequantize> {
         let (limbs, bytes) = (self.limbs(), format.bytes_per_sample());
-        let uniform: Option<UniformRequantize> =
-            with_simd!(vectors, simd => UniformRequantize::of(simd, &self.requantize, limbs, bytes));
-        uniform.filter(|_| self.deltas.is_none())
+        with_simd!(vectors, simd => UniformRequantize::of(simd, &self.requantize, limbs, bytes))
     }
 
     /// The loops that write rows of the result.
@@ -420,8 +387,7 @@ impl Draft {
             }
         }
         let makes_four = with_simd!(vectors, simd => column_filter::makes_four_rows(simd, limbs));
-        let four = self.deltas.is_none() && makes_four;
-        ColumnLoops::General(four.then(|| self.taps.four_rows()))
+        ColumnLoops::General(makes_four.then(|| self.taps.four_rows()))
     }
 
     /// True if a loop compiled for this number of taps makes four rows of a column at a time.
@@ -433,7 +399,6 @@ impl Draft {
             taps: self.taps.len(),
             limbs: self.limbs(),
             bytes: format.bytes_per_sample(),
-            fits_high_words: self.requantize.fits_high_words(),
             is_planar: planar,
         };
         self.taps.are_lines()

@@ -47,59 +47,28 @@ pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(us
         .collect()
 }
 
-/// The deltas: taps that give the differences of a pair of rows' sums from the sums of the pair before's
-/// lower row. Line 0 is the first line of the pair before. `None` if a difference of weights does not fit 16
-/// bits.
-pub(super) fn vertical_deltas(
-    rows: usize,
-    at: usize,
-    mirror: usize,
-    weight: impl Fn(usize) -> i32,
-) -> Option<Vec<LineTap>> {
-    let q = |j: i64| usize::try_from(j).ok().filter(|&j| j < rows).map_or(0, &weight);
-    // One output row further down, the weight of a picture row changes from q(j) to q(j - 1).
-    let change = |j: i64, by: i64| i16::try_from(q(j - by) - q(j)).ok().map(i32::from);
-    let mut places = Vec::new();
-    for line in 0..rows / 2 + 2 {
-        // Numbers of the line's two rows in the window of the pair before's lower row.
-        let (low, high) = (2 * line as i64 - 1, 2 * line as i64);
-        let weights = [
-            pack(change(low, 1)?, change(high, 1)?),
-            pack(change(low, 2)?, change(high, 2)?),
-            0,
-            0,
-        ];
-        if weights != [0; 4] {
-            let at = [at, mirror];
-            places.push(LineTap { line, at, weights });
-        }
-    }
-    Some(places)
-}
-
 impl TapTable {
     /// The taps of a direct mask; `column` makes the taps of a column and its mirror image.
     fn direct(
         kernel: &DirectKernel,
         fold: Option<Fold>,
-        column: impl Fn(usize, usize) -> Option<Vec<LineTap>>,
-    ) -> Option<TapTable> {
+        column: impl Fn(usize, usize) -> Vec<LineTap>,
+    ) -> TapTable {
         let w = kernel.width;
-        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| -> Option<Vec<LineTap>> {
-            let places: Option<Vec<_>> = columns.map(|(i, mirror)| column(i, mirror)).collect();
-            let mut places: Vec<LineTap> = places?.into_iter().flatten().collect();
+        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| {
+            let mut places: Vec<LineTap> = columns.flat_map(|(i, mirror)| column(i, mirror)).collect();
             // Sorted by lines: loads stay close together in the cache.
             places.sort_by_key(|p| p.line);
-            Some(places)
+            places
         };
-        Some(match fold {
-            None => TapTable::two_rows(all(&mut (0..w).map(|i| (i, i)))?, Vec::new(), Fold::Add),
+        match fold {
+            None => TapTable::two_rows(all(&mut (0..w).map(|i| (i, i))), Vec::new(), Fold::Add),
             Some(fold) => TapTable::two_rows(
-                all(&mut std::iter::once((w / 2, w / 2)))?,
-                all(&mut (0..w / 2).map(|i| (i, w - 1 - i)))?,
+                all(&mut std::iter::once((w / 2, w / 2))),
+                all(&mut (0..w / 2).map(|i| (i, w - 1 - i))),
                 fold,
             ),
-        })
+        }
     }
 
     /// A table of these taps, none of them folded.
@@ -190,13 +159,13 @@ fn four_rows(two: &[LineTap]) -> [Vec<LineTap>; 3] {
     [upper, all, lower]
 }
 
-/// The taps of a direct mask, and its deltas. Masks of at most `unrolled` unfolded taps are not folded.
+/// The taps of a direct mask. Masks of at most `unrolled` unfolded taps are not folded.
 pub(super) fn direct(
     kernel: &DirectKernel,
     channels: usize,
     encoding: SampleEncoding,
     unrolled: usize,
-) -> Option<(TapTable, Option<TapTable>)> {
+) -> TapTable {
     let (w, h) = (kernel.width, kernel.height);
     let q = |j: usize, i: usize| kernel.weights[j * w + i];
     let mirrors = |sign: i32| (0..h).all(|j| (0..w / 2).all(|i| q(j, i) == sign * q(j, w - 1 - i)));
@@ -208,11 +177,7 @@ pub(super) fn direct(
         _ if mirrors(-1) => Some(Fold::Subtract),
         _ => None,
     };
-    let taps = TapTable::direct(kernel, fold, |i, mirror| {
-        Some(vertical(h, i * channels, mirror * channels, |j| q(j, i)))
-    })?;
-    let deltas = TapTable::direct(kernel, fold, |i, mirror| {
-        vertical_deltas(h, i * channels, mirror * channels, |j| q(j, i))
-    });
-    Some((taps, deltas))
+    TapTable::direct(kernel, fold, |i, mirror| {
+        vertical(h, i * channels, mirror * channels, |j| q(j, i))
+    })
 }

@@ -4,26 +4,13 @@
 #![allow(unsafe_code)]
 
 use crate::engine::cpu::rows::store::prefetch::prefetch;
-use crate::engine::cpu::rows::store::requantize::{
-    Divide, HighWordRounding, JoinLimbs, Requantize, Rounding,
-};
+use crate::engine::cpu::rows::store::requantize::{Divide, JoinLimbs, Requantize};
 use crate::engine::cpu::rows::store::row_pointers;
 use crate::engine::cpu::rows::sums::column_filter::Lines;
 use crate::engine::cpu::rows::sums::taps::Tap;
 use crate::engine::cpu::simd::unroll::unroll;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 use std::ops::RangeInclusive;
-
-// How sums become samples, the `WAY` of loops.
-
-/// A shift divides sums.
-const SUMS: u8 = 0;
-
-/// Results are rounded high words of sums.
-const HIGH_WORDS: u8 = 1;
-
-/// A multiplication divides sums.
-const DIVIDED: u8 = 2;
 
 /// Most taps of the loops that make two rows: the weights of more do not fit the registers.
 pub(super) const MOST: usize = 8;
@@ -36,7 +23,7 @@ const fn holds_four_rows<L: Simd>() -> bool {
 
 /// Columns of which four rows at a time are made, with one kind of vectors.
 struct FourRows {
-    /// Bytes of a sample of the result; with one, results are rounded high words.
+    /// Bytes of a sample of the result.
     bytes: usize,
     limbs: usize,
     /// True for vectors with 32 registers.
@@ -71,8 +58,6 @@ pub(super) struct ColumnShape {
     pub(super) limbs: usize,
     /// Bytes of a sample of the result.
     pub(super) bytes: usize,
-    /// [`Requantize::fits_high_words`].
-    pub(super) fits_high_words: bool,
     /// True if rows are deinterleaved.
     pub(super) is_planar: bool,
 }
@@ -91,7 +76,7 @@ pub(super) fn makes_four_rows<L: Simd>(_: L, column: &ColumnShape) -> bool {
             && row.has_vnni == L::HAS_VNNI
             && row.taps.contains(&taps)
     };
-    (bytes == 2 || column.fits_high_words) && !is_memory_bound && FOUR_ROWS.iter().any(has_loop)
+    !is_memory_bound && FOUR_ROWS.iter().any(has_loop)
 }
 
 /// One call of an unrolled loop: two or four output rows.
@@ -156,17 +141,15 @@ impl Unrolled<'_> {
         if self.requantize.factor.is_some() {
             // Only samples of two bytes are divided by a multiplication here.
             if self.lines.limbs > 1 {
-                self.two_rows::<L, 2, MOST_LIMBS, DIVIDED>(simd, out);
+                self.two_rows::<L, 2, MOST_LIMBS, true>(simd, out);
             } else {
-                self.two_rows::<L, 2, 1, DIVIDED>(simd, out);
+                self.two_rows::<L, 2, 1, true>(simd, out);
             }
         } else if self.lines.limbs > 1 {
             // Only samples of two bytes have two limbs.
-            self.two_rows::<L, 2, MOST_LIMBS, SUMS>(simd, out);
-        } else if BYTES == 1 && self.requantize.rounding == Rounding::HighWord {
-            self.two_rows::<L, 1, 1, HIGH_WORDS>(simd, out);
+            self.two_rows::<L, 2, MOST_LIMBS, false>(simd, out);
         } else {
-            self.two_rows::<L, BYTES, 1, SUMS>(simd, out);
+            self.two_rows::<L, BYTES, 1, false>(simd, out);
         }
     }
 
@@ -179,30 +162,31 @@ impl Unrolled<'_> {
         // Constant conditions: loops that a set never enters are not compiled.
         if self.lines.limbs > 1 && const { has_32_registers::<L>() } {
             unroll!(taps, [3, 4, 5, 6, 7, 8],
-                TAPS => self.enter::<L, 2, MOST_LIMBS, TAPS, SUMS, 4>(simd, out));
+                TAPS => self.enter::<L, 2, MOST_LIMBS, TAPS, false, 4>(simd, out));
         } else if self.lines.limbs > 1 {
             unroll!(taps, [7, 8, 9, 10, 11, 12, 13],
-                TAPS => self.enter::<L, 2, MOST_LIMBS, TAPS, SUMS, 4>(simd, out));
+                TAPS => self.enter::<L, 2, MOST_LIMBS, TAPS, false, 4>(simd, out));
         } else if BYTES == 1 && const { has_32_registers::<L>() } && taps < 4 {
-            unroll!(taps, [2, 3], TAPS => self.enter::<L, 1, 1, TAPS, HIGH_WORDS, 4>(simd, out));
+            unroll!(taps, [2, 3], TAPS => self.enter::<L, 1, 1, TAPS, false, 4>(simd, out));
         } else if BYTES == 2 {
-            unroll!(taps, [4, 5, 6, 7, 8], TAPS => self.enter::<L, 2, 1, TAPS, SUMS, 4>(simd, out));
+            unroll!(taps, [4, 5, 6, 7, 8], TAPS => self.enter::<L, 2, 1, TAPS, false, 4>(simd, out));
         } else if const { L::HAS_VNNI } || taps < 12 {
             unroll!(taps, [4, 5, 6, 7, 8, 9, 10, 11],
-                TAPS => self.enter::<L, 1, 1, TAPS, HIGH_WORDS, 4>(simd, out));
+                TAPS => self.enter::<L, 1, 1, TAPS, false, 4>(simd, out));
         } else {
-            unroll!(taps, [12, 13], TAPS => self.enter::<L, 1, 1, TAPS, HIGH_WORDS, 4>(simd, out));
+            unroll!(taps, [12, 13], TAPS => self.enter::<L, 1, 1, TAPS, false, 4>(simd, out));
         }
     }
 
-    /// Makes two rows with the loop compiled for the number of taps.
-    fn two_rows<L: Simd, const BYTES: usize, const LIMBS: usize, const WAY: u8>(
+    /// Makes two rows with the loop compiled for the number of taps; with `DIVIDES` a multiplication divides
+    /// sums, without it a shift.
+    fn two_rows<L: Simd, const BYTES: usize, const LIMBS: usize, const DIVIDES: bool>(
         &self,
         simd: L,
         out: [&mut [u8]; 2],
     ) {
         unroll!(self.taps.len(), [2, 3, 4, 5, 6, 7, 8],
-            TAPS => self.enter::<L, BYTES, LIMBS, TAPS, WAY, 2>(simd, out));
+            TAPS => self.enter::<L, BYTES, LIMBS, TAPS, DIVIDES, 2>(simd, out));
     }
 
     /// Asserts that in each of `limbs` limbs the lines can be read up to a multiple of [`TILE`].
@@ -219,7 +203,7 @@ impl Unrolled<'_> {
         const BYTES: usize,
         const LIMBS: usize,
         const TAPS: usize,
-        const WAY: u8,
+        const DIVIDES: bool,
         const ROWS: usize,
     >(
         &self,
@@ -238,7 +222,7 @@ impl Unrolled<'_> {
         }
         // The assertions here and in `check` bound every read, which goes up to a multiple of TILE, and every
         // write.
-        let rows = Rows::<BYTES, LIMBS, TAPS, WAY, ROWS> {
+        let rows = Rows::<BYTES, LIMBS, TAPS, DIVIDES, ROWS> {
             from,
             beyond: self.lines.elements[self.beyond..].as_ptr(),
             weights,
@@ -253,8 +237,15 @@ impl Unrolled<'_> {
 }
 
 /// The loop of [`Unrolled::enter`], which has checked its bounds: `ROWS` rows of samples of `BYTES` bytes
-/// from `TAPS` taps in `LIMBS` limbs.
-struct Rows<'a, const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, const ROWS: usize> {
+/// from `TAPS` taps in `LIMBS` limbs, divided by a multiplication if `DIVIDES`.
+struct Rows<
+    'a,
+    const BYTES: usize,
+    const LIMBS: usize,
+    const TAPS: usize,
+    const DIVIDES: bool,
+    const ROWS: usize,
+> {
     /// The first element of each tap.
     from: [*const u32; TAPS],
     /// The first element of the line below the last tap's.
@@ -275,23 +266,17 @@ struct Constants<T, const LIMBS: usize, const TAPS: usize> {
     joining: JoinLimbs<T>,
     dividing: Divide<T>,
     high: T,
-    high_words: HighWordRounding<T>,
     /// The factor that halves words and rounds them up.
     half: T,
 }
 
-impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, const ROWS: usize>
-    Rows<'_, BYTES, LIMBS, TAPS, WAY, ROWS>
+impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const DIVIDES: bool, const ROWS: usize>
+    Rows<'_, BYTES, LIMBS, TAPS, DIVIDES, ROWS>
 {
     /// True if sums are shifted one bit less, and words halved and rounded at the end: sums need no rounding
     /// constant then.
     const fn halves<L: Simd>() -> bool {
-        BYTES == 1 && WAY != HIGH_WORDS && !L::HAS_VNNI
-    }
-
-    /// True if sums have no start value.
-    const fn begins_empty<L: Simd>() -> bool {
-        WAY == HIGH_WORDS || Self::halves::<L>()
+        BYTES == 1 && !L::HAS_VNNI
     }
 
     #[inline(always)]
@@ -311,13 +296,11 @@ impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, c
             joining: JoinLimbs::new(simd, requantize.bits, requantize.whole, requantize.shift - halves),
             dividing: Divide::new(simd, requantize),
             high: simd.splat(self.uniform.high),
-            high_words: HighWordRounding::new(simd, requantize.shift),
             half: simd.splat(1 << 30 | 1 << 14),
         }
     }
 
-    /// The sums of `VECTORS` vectors of each row, which begin at samples `at`. They are shifted down, unless
-    /// results are rounded high words.
+    /// The sums of `VECTORS` vectors of each row, which begin at samples `at`, divided.
     ///
     /// # Safety
     /// at + LANES is at most the multiple of [`TILE`] that `enter` has bounded.
@@ -353,7 +336,7 @@ impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, c
                         let t = line - two;
                         for row in 0..2 {
                             let sum = &mut sums[m][2 * two + row][p];
-                            *sum = if t == 0 && Self::begins_empty::<L>() {
+                            *sum = if t == 0 && Self::halves::<L>() {
                                 simd.dot_i16(pairs, weights[t][row])
                             } else {
                                 simd.add_dot_i16(*sum, pairs, weights[t][row])
@@ -365,17 +348,13 @@ impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, c
         }
         for m in 0..VECTORS {
             for row in 0..ROWS {
-                if WAY == HIGH_WORDS {
-                    results[m][row] = sums[m][row][0];
+                results[m][row] = if DIVIDES {
+                    dividing.of(simd, joining.sum(simd, sums[m][row]))
                 } else {
-                    results[m][row] = if WAY == DIVIDED {
-                        dividing.of(simd, joining.sum(simd, sums[m][row]))
-                    } else {
-                        joining.join(simd, sums[m][row])
-                    };
-                    if BYTES == 2 && self.uniform.high != 0 {
-                        results[m][row] = simd.add_i32(results[m][row], high);
-                    }
+                    joining.join(simd, sums[m][row])
+                };
+                if BYTES == 2 && self.uniform.high != 0 {
+                    results[m][row] = simd.add_i32(results[m][row], high);
                 }
             }
         }
@@ -396,12 +375,7 @@ impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, c
         x: usize,
         to: [*mut u8; ROWS],
     ) {
-        let &Constants {
-            high,
-            high_words,
-            half,
-            ..
-        } = constants;
+        let &Constants { high, half, .. } = constants;
         let mut words = [[high; 2]; ROWS];
         for v in 0..2 {
             let at = x + 2 * L::LANES * v;
@@ -429,10 +403,6 @@ impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, c
                     unsafe { simd.store_words(done[row], order, max, left, to[row].add(4 * L::LANES * v)) };
                     continue;
                 }
-                if WAY == HIGH_WORDS {
-                    words[row][v] = high_words.of(simd, done[row]);
-                    continue;
-                }
                 words[row][v] = simd.pack_i16(done[row][0], done[row][1]);
                 if Self::halves::<L>() {
                     words[row][v] = simd.multiply_round_i16(words[row][v], half);
@@ -442,13 +412,7 @@ impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, c
         if BYTES == 1 {
             for row in 0..ROWS {
                 // SAFETY: 4 LANES bytes are writable at each of `to`.
-                unsafe {
-                    if WAY == HIGH_WORDS {
-                        simd.store_merged(words[row], order, to[row]);
-                    } else {
-                        simd.store_packed(words[row], order, to[row]);
-                    }
-                };
+                unsafe { simd.store_packed(words[row], order, to[row]) };
             }
         }
     }
@@ -484,8 +448,8 @@ impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, c
     }
 }
 
-impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const WAY: u8, const ROWS: usize> IntLoop
-    for Rows<'_, BYTES, LIMBS, TAPS, WAY, ROWS>
+impl<const BYTES: usize, const LIMBS: usize, const TAPS: usize, const DIVIDES: bool, const ROWS: usize>
+    IntLoop for Rows<'_, BYTES, LIMBS, TAPS, DIVIDES, ROWS>
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {

@@ -33,63 +33,12 @@ pub(in crate::engine::cpu) struct Requantize {
     pub(in crate::engine::cpu) left: u32,
     /// True if 32 bits also hold the sums without their start value.
     pub(in crate::engine::cpu) fits_alone: bool,
-    pub(in crate::engine::cpu) rounding: Rounding,
-}
-
-/// How sums are rounded to results.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in crate::engine::cpu) enum Rounding {
-    /// A start value, then a shift or a division.
-    #[default]
-    Shift,
-    /// The high words of sums are rounded (`pmulhrsw`), if [`Requantize::fits_high_words`].
-    HighWord,
 }
 
 impl Requantize {
-    /// True if `pmulhrsw` on the high words of sums without a start value gives the results: one half is all
-    /// that is added, the shift is 17 to 31, and 32 bits hold the sums.
-    pub(in crate::engine::cpu) fn fits_high_words(&self) -> bool {
-        HIGH_SHIFTS.contains(&self.shift)
-            && self.factor.is_none()
-            && self.fits_alone
-            && self.high.is_empty()
-            && self.start[0].iter().all(|&start| Some(start) == self.half())
-    }
-
     /// The start value that rounds halves up; `None` for a shift of 0.
     pub(in crate::engine::cpu) fn half(&self) -> Option<i32> {
         self.shift.checked_sub(1).map(|below| 1 << below)
-    }
-}
-
-/// Shifts with which results can be rounded high words.
-const HIGH_SHIFTS: std::ops::RangeInclusive<u32> = 17..=31;
-
-/// Rounds the high words of sums to results, in registers.
-#[derive(Clone, Copy)]
-pub(in crate::engine::cpu) struct HighWordRounding<T> {
-    sixteen: T,
-    /// The power of two to multiply words by, before `pmulhrsw` shifts 15 bits out.
-    factor: T,
-}
-
-impl<T: Copy> HighWordRounding<T> {
-    /// For sums to be shifted down by `shift`, one of [`HIGH_SHIFTS`].
-    #[inline(always)]
-    pub(in crate::engine::cpu) fn new<L: Simd<V = T>>(simd: L, shift: u32) -> HighWordRounding<T> {
-        let factor = 1 << 31_u32.saturating_sub(shift).min(14);
-        HighWordRounding {
-            sixteen: simd.splat(16),
-            factor: simd.splat(factor << 16 | factor),
-        }
-    }
-
-    /// The results of two vectors of sums, in the order of [`Simd::merge_i16`].
-    #[inline(always)]
-    pub(in crate::engine::cpu) fn of<L: Simd<V = T>>(self, simd: L, sums: [T; 2]) -> T {
-        let high = simd.merge_i16(simd.shift_right_i32(sums[0], self.sixteen), sums[1]);
-        simd.multiply_round_i16(high, self.factor)
     }
 }
 

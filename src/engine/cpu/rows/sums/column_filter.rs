@@ -21,9 +21,7 @@
 
 use super::taps::{Fold, Tap, Taps};
 use crate::engine::cpu::rows::store::prefetch::{NextRows, prefetch};
-use crate::engine::cpu::rows::store::requantize::{
-    Divide, HighWordRounding, JoinLimbs, Requantize, Rounding, offset_and_store,
-};
+use crate::engine::cpu::rows::store::requantize::{Divide, JoinLimbs, Requantize, offset_and_store};
 use crate::engine::cpu::rows::store::row_pointers;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd, TILE, has_32_registers};
 
@@ -42,32 +40,17 @@ pub(in crate::engine::cpu) struct Lines<'a> {
     pub(in crate::engine::cpu) next: NextRows<'a>,
 }
 
-/// The sums of a pair's lower output row, before the shift, kept for the next pair: one per sample, up to the
-/// next multiple of [`TILE`].
-pub(in crate::engine::cpu) struct KeptSums<'a> {
-    /// The sums; each pair overwrites them with its own.
-    pub(in crate::engine::cpu) sums: &'a mut [i32],
-    /// True if sums begin with the kept ones, and taps are deltas; false for the first pair.
-    pub(in crate::engine::cpu) resumes: bool,
-}
-
 /// Makes `ROWS` output rows, two or four, of `samples` samples of `BYTES` bytes; lines are read up to the
 /// next multiple of [`TILE`].
 pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const ROWS: usize>(
     simd: L,
     lines: Lines<'_>,
     taps: Taps<'_>,
-    kept: Option<KeptSums<'_>>,
     requantize: &Requantize,
     samples: usize,
     out: [&mut [u8]; ROWS],
 ) {
     let made = samples.next_multiple_of(TILE);
-    assert!(
-        kept.as_ref()
-            .is_none_or(|r| ROWS == 2 && lines.limbs == 1 && r.sums.len() >= made)
-    );
-    let kept = kept.map(|r| (r.sums.as_mut_ptr(), r.resumes));
     let last = (lines.limbs - 1) * lines.limb_stride + made;
     let reach = |t: &Tap| t.at.max(t.mirror) + last;
     let all = taps.groups.iter().flat_map(|g| g.single.iter().chain(&g.folded));
@@ -81,30 +64,22 @@ pub(in crate::engine::cpu) fn convolve<L: Simd, const BYTES: usize, const ROWS: 
     let work = Convolve {
         lines,
         taps,
-        kept,
         requantize,
         samples,
         out,
     };
     // Constant conditions: loops that a set never enters are not compiled.
-    if const { BYTES == 1 && ROWS == 2 && !has_32_registers::<L>() }
-        && lines.limbs == 1
-        && requantize.rounding == Rounding::HighWord
-        && kept.is_none()
-    {
-        return simd.enter(Rows::<1, 1, 4, ROWS, true>(work));
-    }
     match lines.limbs {
         1 if const { ROWS == 2 || has_32_registers::<L>() } => {
-            simd.enter(Rows::<BYTES, 1, 4, ROWS, false>(work));
+            simd.enter(Rows::<BYTES, 1, 4, ROWS>(work));
         }
         2 if const { ROWS == 2 && has_32_registers::<L>() } => {
-            simd.enter(Rows::<BYTES, 2, 4, ROWS, false>(work));
+            simd.enter(Rows::<BYTES, 2, 4, ROWS>(work));
         }
         2 if const { ROWS == 2 || has_32_registers::<L>() } => {
-            simd.enter(Rows::<BYTES, 2, 2, ROWS, false>(work));
+            simd.enter(Rows::<BYTES, 2, 2, ROWS>(work));
         }
-        3 if const { ROWS == 2 } => simd.enter(Rows::<BYTES, 3, 2, ROWS, false>(work)),
+        3 if const { ROWS == 2 } => simd.enter(Rows::<BYTES, 3, 2, ROWS>(work)),
         n => unreachable!("{ROWS} rows of {n} limbs"),
     }
 }
@@ -119,22 +94,16 @@ pub(in crate::engine::cpu) fn makes_four_rows<L: Simd>(_: L, limbs: usize) -> bo
 struct Convolve<'a, const ROWS: usize> {
     lines: Lines<'a>,
     taps: Taps<'a>,
-    kept: Option<(*mut i32, bool)>,
     requantize: &'a Requantize,
     samples: usize,
     out: [&'a mut [u8]; ROWS],
 }
 
 /// The loop of [`convolve`]: `ROWS` output rows of samples of `BYTES` bytes, from lines of `LIMBS` limbs,
-/// `VECTORS` vectors at a time. With `HIGH` results are rounded high words.
-struct Rows<
-    'a,
-    const BYTES: usize,
-    const LIMBS: usize,
-    const VECTORS: usize,
-    const ROWS: usize,
-    const HIGH: bool,
->(Convolve<'a, ROWS>);
+/// `VECTORS` vectors at a time.
+struct Rows<'a, const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: usize>(
+    Convolve<'a, ROWS>,
+);
 
 /// The sums of `ROWS` rows, `VECTORS` vectors of each, in `LIMBS` limbs.
 type Sums<T, const LIMBS: usize, const VECTORS: usize, const ROWS: usize> = [[[T; VECTORS]; ROWS]; LIMBS];
@@ -240,28 +209,21 @@ fn join_and_divide<L: Simd, const LIMBS: usize, const VECTORS: usize>(
     values
 }
 
-/// The sums that a step begins with: start values, or the kept sums.
+/// The sums that a step begins with: start values.
 ///
 /// # Safety
-/// `phase` is below the channels, and x + LANES VECTORS at most the multiple of TILE that `convolve` checked.
+/// `phase` is below the channels.
 #[inline(always)]
 unsafe fn start_sums<L: Simd, const LIMBS: usize, const VECTORS: usize, const ROWS: usize>(
     simd: L,
     requantize: &Requantize,
-    kept: Option<(*mut i32, bool)>,
-    (x, phase): (usize, usize),
+    phase: usize,
 ) -> Sums<L::V, LIMBS, VECTORS, ROWS> {
     let mut sums = [[[simd.splat(0); VECTORS]; ROWS]; LIMBS];
     for p in 0..LIMBS {
         for v in 0..VECTORS {
-            // SAFETY: `convolve` asserted a pattern of TILE x channels start values for each limb, and kept
-            // sums up to the multiple of TILE that x + LANES VECTORS does not exceed.
-            let start = unsafe {
-                simd.load(match kept {
-                    Some((sums, true)) => sums.cast_const().add(x + L::LANES * v),
-                    _ => requantize.start[p].as_ptr().add(phase * TILE + L::LANES * v),
-                })
-            };
+            // SAFETY: `convolve` asserted a pattern of TILE x channels start values for each limb.
+            let start = unsafe { simd.load(requantize.start[p].as_ptr().add(phase * TILE + L::LANES * v)) };
             for row in 0..ROWS {
                 sums[p][row][v] = start;
             }
@@ -270,22 +232,20 @@ unsafe fn start_sums<L: Simd, const LIMBS: usize, const VECTORS: usize, const RO
     sums
 }
 
-impl<const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: usize, const HIGH: bool>
-    IntLoop for Rows<'_, BYTES, LIMBS, VECTORS, ROWS, HIGH>
+impl<const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: usize> IntLoop
+    for Rows<'_, BYTES, LIMBS, VECTORS, ROWS>
 {
     #[inline(always)]
     fn run<L: Simd>(self, simd: L) {
         let Convolve {
             lines,
             taps,
-            kept,
             requantize,
             samples,
             mut out,
         } = self.0;
         let zero = simd.splat(0);
         let joining = JoinLimbs::new(simd, requantize.bits, requantize.whole, requantize.shift);
-        let high_words = HighWordRounding::new(simd, requantize.shift);
         let (divides, dividing) = (requantize.factor.is_some(), Divide::new(simd, requantize));
         let step = L::LANES * VECTORS;
         let out = row_pointers::starts(&mut out);
@@ -303,13 +263,8 @@ impl<const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: u
             } else {
                 row_pointers::starts(&mut last)
             };
-            let mut sums: Sums<L::V, LIMBS, VECTORS, ROWS> = if HIGH {
-                // High words are rounded without a start value.
-                [[[zero; VECTORS]; ROWS]; LIMBS]
-            } else {
-                // SAFETY: `phase` is a channel, and x + LANES VECTORS at most the multiple of TILE.
-                unsafe { start_sums(simd, requantize, kept, (x, phase)) }
-            };
+            // SAFETY: `phase` is a channel.
+            let mut sums: Sums<L::V, LIMBS, VECTORS, ROWS> = unsafe { start_sums(simd, requantize, phase) };
             // SAFETY: x + LANES VECTORS is at most the multiple of TILE up to which `convolve` has bounded
             // the taps.
             unsafe {
@@ -321,23 +276,7 @@ impl<const BYTES: usize, const LIMBS: usize, const VECTORS: usize, const ROWS: u
                         add_group::<L, LIMBS, VECTORS, ROWS, 2, ROWS>(simd, sums, base, stride, lower, fold);
                 }
             }
-            if let Some((to, _)) = kept {
-                for v in 0..VECTORS {
-                    // SAFETY: there are kept sums up to the multiple of TILE.
-                    unsafe { simd.store(to.add(x + L::LANES * v), sums[0][1][v]) };
-                }
-            }
             for row in 0..ROWS {
-                if HIGH {
-                    let sums = &sums[0][row];
-                    let words = [
-                        high_words.of(simd, [sums[0], sums[1]]),
-                        high_words.of(simd, [sums[VECTORS - 2], sums[VECTORS - 1]]),
-                    ];
-                    // SAFETY: a step of four vectors is writable at each of `to`.
-                    unsafe { simd.store_merged(words, lines.order, to[row]) };
-                    continue;
-                }
                 let mut limbs = [[zero; VECTORS]; LIMBS];
                 for p in 0..LIMBS {
                     limbs[p] = sums[p][row];

@@ -41,13 +41,6 @@ pub(super) unsafe fn mix_bytes() -> __m128i {
     unsafe { _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15) }
 }
 
-/// The inverse shuffle: bytes at even places come first, then those at odd places.
-#[inline(always)]
-pub(super) unsafe fn unmix_bytes() -> __m128i {
-    // SAFETY: SSE2 is part of x86-64.
-    unsafe { _mm_setr_epi8(0, 2, 4, 6, 1, 3, 5, 7, 8, 10, 12, 14, 9, 11, 13, 15) }
-}
-
 /// Shuffle of sixteen bytes: the first eight go to even places, the others to odd ones.
 #[inline(always)]
 pub(super) unsafe fn merge_bytes() -> __m128i {
@@ -595,23 +588,6 @@ impl<const VNNI: bool> Simd for Avx2<VNNI> {
                     let eights = _mm256_permute4x64_epi64::<SORT>(bytes);
                     _mm256_shuffle_epi8(eights, _mm256_broadcastsi128_si256(mix_bytes()))
                 }
-            };
-            _mm256_storeu_si256(to.cast(), bytes);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn store_merged(self, words: [__m256i; 2], order: Order, to: *mut u8) {
-        // SAFETY: `self` proves AVX2, the caller the 32 bytes.
-        unsafe {
-            let mixed = _mm256_packus_epi16(words[0], words[1]);
-            let unmixed = _mm256_shuffle_epi8(mixed, _mm256_broadcastsi128_si256(unmix_bytes()));
-            let bytes = match order {
-                Order::Plain => {
-                    _mm256_permutevar8x32_epi32(unmixed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7))
-                }
-                Order::Interleaved => _mm256_permute4x64_epi64::<SORT>(unmixed),
-                Order::Alternate => _mm256_permute4x64_epi64::<SORT>(mixed),
             };
             _mm256_storeu_si256(to.cast(), bytes);
         }

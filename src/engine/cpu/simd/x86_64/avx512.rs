@@ -1,7 +1,7 @@
 //! AVX-512: vectors of sixteen 32-bit integers, with or without the multiply-accumulate instruction of VNNI.
 #![allow(unsafe_code)]
 
-use super::avx2::{merge_bytes, mix_bytes, mix_words, unmix_bytes};
+use super::avx2::{merge_bytes, mix_bytes, mix_words};
 use super::float::{Doubles8, Singles16};
 use crate::engine::cpu::simd::float::TransformCosts;
 use crate::engine::cpu::simd::vector::{IntLoop, Order, Simd};
@@ -238,8 +238,8 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
     // Multiply-adds take half as long with VNNI.
     const TRANSFORM_COSTS: TransformCosts = if VNNI {
         TransformCosts {
-            singles: [0.85e6, 4.2e6, 23e6],
-            doubles: [1.0e6, 5.1e6, 31e6],
+            singles: [0.7e6, 3.5e6, 19e6],
+            doubles: [0.83e6, 4.3e6, 26e6],
         }
     } else {
         TransformCosts {
@@ -770,21 +770,6 @@ impl<const VNNI: bool, const VBMI: bool> Simd for Avx512<VNNI, VBMI> {
                 Order::Plain => fours_sorted(bytes),
                 Order::Interleaved => sorted(bytes),
                 Order::Alternate => _mm512_shuffle_epi8(sorted(bytes), _mm512_broadcast_i32x4(mix_bytes())),
-            };
-            _mm512_storeu_si512(to.cast(), bytes);
-        }
-    }
-
-    #[inline(always)]
-    unsafe fn store_merged(self, words: [__m512i; 2], order: Order, to: *mut u8) {
-        // SAFETY: `self` proves AVX-512, the caller the 64 bytes.
-        unsafe {
-            let mixed = _mm512_packus_epi16(words[0], words[1]);
-            let unmixed = _mm512_shuffle_epi8(mixed, _mm512_broadcast_i32x4(unmix_bytes()));
-            let bytes = match order {
-                Order::Plain => fours_sorted(unmixed),
-                Order::Interleaved => sorted(unmixed),
-                Order::Alternate => sorted(mixed),
             };
             _mm512_storeu_si512(to.cast(), bytes);
         }

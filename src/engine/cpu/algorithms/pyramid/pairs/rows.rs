@@ -144,7 +144,7 @@ impl PairedRows {
             next: [&[], &[]],
         };
         let out = out.split::<ROWS>();
-        convolve::<L, BYTES, ROWS>(simd, lines, taps, None, &self.requantize, samples, out);
+        convolve::<L, BYTES, ROWS>(simd, lines, taps, &self.requantize, samples, out);
     }
 }
 
