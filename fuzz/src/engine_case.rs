@@ -54,7 +54,7 @@ fn pick<T: Copy>(choices: &[T], by: u8) -> T {
 
 impl Case {
     pub fn new(head: &[u8], most: (usize, usize)) -> Case {
-        let formats: Vec<_> = PixelFormat::all().collect();
+        let formats: Vec<_> = PixelFormat::integers().collect();
         let sets: Vec<_> = InstructionSet::available().collect();
         let borders = [&Border::ALL[..], &LEVELS.map(Border::Constant)].concat();
         Case {

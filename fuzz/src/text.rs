@@ -46,7 +46,7 @@ fn filter(text: &str, which: u8) {
     if mask.width() * mask.height() > MOST_WEIGHTS {
         return;
     }
-    let formats: Vec<_> = PixelFormat::all().collect();
+    let formats: Vec<_> = PixelFormat::integers().collect();
     let format = formats[usize::from(which / 8) % formats.len()];
     let (border, planes) = (Border::default(), Planes::default());
     let algorithm = [Algorithm::Auto, Algorithm::Direct, Algorithm::Separable][usize::from(which % 8)];

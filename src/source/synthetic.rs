@@ -433,7 +433,7 @@ mod tests {
 
     #[test]
     fn every_format_is_filled_over_its_whole_range() {
-        for format in PixelFormat::all() {
+        for format in PixelFormat::integers() {
             let source = indexed(&format!("160x96:{format}:25:1"));
             let frame = source.read(0, buffer()).unwrap();
             for (index, plane) in frame.layout().planes().iter().enumerate() {

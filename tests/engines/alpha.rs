@@ -46,7 +46,7 @@ const SPECS: [&str; 16] = [
 ];
 
 fn with_alpha() -> impl Iterator<Item = PixelFormat> {
-    PixelFormat::all().filter(|format| format.has_alpha())
+    PixelFormat::integers().filter(|format| format.has_alpha())
 }
 
 fn reference(chain: &Chain, frame: &Frame) -> Frame {

@@ -84,7 +84,7 @@ fn check(filter: &mut ImageFilter, frame: &Frame, expected: &Frame, what: &str) 
 #[test]
 fn all_formats_from_padded_rows_are_those_of_the_reference() {
     let mut formats = std::collections::HashSet::new();
-    let cases = [cases(3 * PixelFormat::all().count()), float_cases(28)].concat();
+    let cases = [cases(3 * PixelFormat::integers().count()), float_cases(28)].concat();
     for (index, case) in cases.iter().enumerate() {
         formats.insert(case.format);
         let frame = noise(case.format, case.width, case.height, case.seed);
@@ -96,7 +96,7 @@ fn all_formats_from_padded_rows_are_those_of_the_reference() {
         check(&mut filter, &frame, &expected, &what);
     }
     // Those that have names, and two others of floating-point samples.
-    let named = PixelFormat::all().chain(PixelFormat::floats()).count();
+    let named = PixelFormat::all().count();
     assert_eq!(formats.len(), named + 2);
 }
 
@@ -104,7 +104,7 @@ fn all_formats_from_padded_rows_are_those_of_the_reference() {
 fn one_filter_takes_pictures_of_all_formats_one_after_another() {
     let chain = Chain::parse("gaussian:sigma=1.5,sharpen").unwrap();
     let mut filter = ImageFilter::new(chain.clone(), 2).unwrap();
-    for (index, format) in PixelFormat::all().chain(PixelFormat::floats()).enumerate() {
+    for (index, format) in PixelFormat::all().enumerate() {
         let frame = noise(format, 31 + index % 5, 3 + index, index as u64);
         check(&mut filter, &frame, &reference(&chain, &frame), "two filters");
     }

@@ -143,7 +143,7 @@ fn text(arguments: &[&str]) -> String {
 
 /// True if framepipe filters pictures of FFmpeg's format `name` as they are.
 fn is_native(name: &str) -> bool {
-    PixelFormat::all().any(|f| f.name() == name.replace("yuvj", "yuv"))
+    PixelFormat::integers().any(|f| f.name() == name.replace("yuvj", "yuv"))
 }
 
 /// The video encoders of this FFmpeg with the native formats that each takes.
@@ -174,7 +174,7 @@ fn pairs() -> Vec<Pair> {
         let encoder = ffmpeg_next::encoder::find_by_name(name).and_then(|e| e.video().ok());
         let formats = encoder.and_then(|e| e.formats());
         // Raw video says of no format that it takes it, and takes them all.
-        let every = || PixelFormat::all().map(|f| f.name().to_owned()).collect();
+        let every = || PixelFormat::integers().map(|f| f.name().to_owned()).collect();
         let named = |formats: FormatIter| formats.filter_map(|f| Some(f.descriptor()?.name().to_owned()));
         let formats: Vec<String> = formats.map_or_else(every, |formats| named(formats).collect());
         for format in formats.into_iter().filter(|f| is_native(f)) {

@@ -594,7 +594,6 @@ impl Output {
             Some(format) if format.is_float() && !accepts(format) => Ok(None),
             Some(format) if !accepts(format) => {
                 let held: Vec<&str> = PixelFormat::all()
-                    .chain(PixelFormat::floats())
                     .filter(|&f| accepts(f))
                     .map(PixelFormat::name)
                     .collect();

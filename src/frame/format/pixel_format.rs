@@ -261,12 +261,18 @@ formats! {
 pub const MAX_CHANNELS: usize = 1024;
 
 impl PixelFormat {
-    /// Every native format of integer samples, in the table's order.
+    /// Every native format that has a name in FFmpeg: those of integers, then those of floating-point
+    /// samples. [`PixelFormat::float_channels`] makes others.
     pub fn all() -> impl Iterator<Item = PixelFormat> {
+        PixelFormat::integers().chain(PixelFormat::floats())
+    }
+
+    /// Those of integer samples, in the table's order.
+    pub fn integers() -> impl Iterator<Item = PixelFormat> {
         INTEGER_FORMATS.iter().copied()
     }
 
-    /// Every native format of floating-point samples that has a name in FFmpeg, in the table's order.
+    /// Those of floating-point samples, in the table's order.
     pub fn floats() -> impl Iterator<Item = PixelFormat> {
         FLOAT_FORMATS.iter().copied()
     }
@@ -302,7 +308,7 @@ impl PixelFormat {
     /// The format of FFmpeg's name `name`, or of one such as `f32x5`; a name without its `le` ending is
     /// accepted too. `None` if it is not native.
     pub fn from_name(name: &str) -> Option<PixelFormat> {
-        let mut named = PixelFormat::all().chain(PixelFormat::floats());
+        let mut named = PixelFormat::all();
         let found = named.find(|format| {
             let own = format.name();
             own == name || (format.depth() > 8 && own.strip_suffix("le") == Some(name))
@@ -427,10 +433,12 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found_again() {
-        let every = || PixelFormat::all().chain(PixelFormat::floats());
-        for format in every() {
+        for format in PixelFormat::all() {
             assert_eq!(PixelFormat::from_name(format.name()), Some(format));
-            assert_eq!(every().filter(|f| f.name() == format.name()).count(), 1);
+            assert_eq!(
+                PixelFormat::all().filter(|f| f.name() == format.name()).count(),
+                1
+            );
         }
         assert_eq!(
             PixelFormat::from_name("yuv420p10"),
@@ -451,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_sample_and_its_padding_fit_its_word() {
-        for format in PixelFormat::all().chain(PixelFormat::floats()) {
+        for format in PixelFormat::all() {
             assert!(
                 format.depth() + format.shift() <= 8 * format.bytes_per_sample() as u32,
                 "{format}"

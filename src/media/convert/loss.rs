@@ -110,8 +110,7 @@ pub(crate) fn lost_depth(from: &FormatFacts, to: &FormatFacts) -> Option<(u32, u
 /// device's memory or of an unknown kind.
 pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {
     let facts = format.facts().filter(|facts| !facts.hardware)?;
-    let every = || PixelFormat::all().chain(PixelFormat::floats());
-    if let Some(native) = every().find(|native| native.name() == facts.name) {
+    if let Some(native) = PixelFormat::all().find(|native| native.name() == facts.name) {
         return Some((native, true));
     }
     // FFmpeg's old names for full range; the range itself is stated separately.
@@ -120,7 +119,7 @@ pub(crate) fn nearest_native(format: AvFormat) -> Option<(PixelFormat, bool)> {
     {
         return Some((native, true));
     }
-    every()
+    PixelFormat::all()
         .filter_map(|native| {
             Some((
                 native,
