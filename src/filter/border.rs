@@ -97,7 +97,6 @@ const OTHER_NAMES: &[(&str, Border)] = &[
     ("grid-mirror", Border::Reflect),
     ("reflect101", Border::Mirror),
     ("reflect-101", Border::Mirror),
-    ("default", Border::Mirror),
     ("circular", Border::Wrap),
     ("grid-wrap", Border::Wrap),
     ("periodic", Border::Wrap),
@@ -131,6 +130,10 @@ impl FromStr for Border {
     fn from_str(word: &str) -> Result<Self, Self::Err> {
         let unknown = || UnknownBorder(word.to_owned());
         let small = word.trim().to_lowercase().replace('_', "-");
+        // OpenCV's own default is not ours: the word alone would be ambiguous.
+        if small == "border-default" {
+            return Ok(Border::Mirror);
+        }
         let small = small.strip_prefix("border-").unwrap_or(&small);
         if let Some(&(_, border)) = OTHER_NAMES.iter().find(|(name, _)| *name == small) {
             return Ok(border);
@@ -194,12 +197,21 @@ mod tests {
             ("BORDER_REFLECT_101", Border::Mirror),
             ("reflect101", Border::Mirror),
             ("symmetric", Border::Reflect),
+            ("BORDER_DEFAULT", Border::Mirror),
+            ("border-default", Border::Mirror),
             ("BORDER_WRAP", Border::Wrap),
             ("CONSTANT:12.5", Border::Constant(12.5)),
         ] {
             assert_eq!(word.parse(), Ok(border), "{word}");
         }
-        for word in ["", "constant", "constant:256", "reflect102x", "edges of"] {
+        for word in [
+            "",
+            "constant",
+            "constant:256",
+            "reflect102x",
+            "edges of",
+            "default",
+        ] {
             assert!(word.parse::<Border>().is_err(), "{word}");
         }
         let error = "replicat".parse::<Border>().unwrap_err().to_string();
