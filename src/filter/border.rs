@@ -35,12 +35,12 @@ impl Border {
         Border::Wrap,
     ];
 
-    /// The border's word; that of the constant one ends with a colon, which its level follows.
-    pub const fn word(self) -> &'static str {
+    /// The border's name; that of the constant one without its level.
+    pub const fn name(self) -> &'static str {
         match self {
             Border::Replicate => "replicate",
             Border::Zero => "zero",
-            Border::Constant(_) => "constant:",
+            Border::Constant(_) => "constant",
             Border::Reflect => "reflect",
             Border::Mirror => "mirror",
             Border::Wrap => "wrap",
@@ -74,10 +74,9 @@ impl Border {
 
 impl fmt::Display for Border {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())?;
         match self {
-            Border::Constant(level) => write!(f, "{level}"),
-            _ => Ok(()),
+            Border::Constant(level) => write!(f, "{}:{level}", self.name()),
+            _ => f.write_str(self.name()),
         }
     }
 }
@@ -117,18 +116,23 @@ fn near(word: &str) -> String {
     match word.to_lowercase().trim_end_matches(':').ends_with("constant") {
         true => "; did you mean 'zero', or a level such as 'constant:0'?".to_owned(),
         false => {
-            let words = Border::ALL.map(Border::word);
-            let names: Vec<_> = words.into_iter().filter(|word| !word.ends_with(':')).collect();
-            suggestion(word, &names)
+            let has_level = |border: &Border| matches!(border, Border::Constant(_));
+            let others = Border::ALL.into_iter().filter(|border| !has_level(border));
+            suggestion(word, &others.map(Border::name).collect::<Vec<_>>())
         }
     }
+}
+
+/// The border of the level that is written so.
+fn constant(level: &str) -> Option<Border> {
+    let level = level.parse().ok()?;
+    (0.0..=255.0).contains(&level).then_some(Border::Constant(level))
 }
 
 impl FromStr for Border {
     type Err = UnknownBorder;
 
     fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let unknown = || UnknownBorder(word.to_owned());
         let small = word.trim().to_lowercase().replace('_', "-");
         // OpenCV's own default is not ours: the word alone would be ambiguous.
         if small == "border-default" {
@@ -138,17 +142,17 @@ impl FromStr for Border {
         if let Some(&(_, border)) = OTHER_NAMES.iter().find(|(name, _)| *name == small) {
             return Ok(border);
         }
-        let begins = |border: &Border| small.starts_with(border.word());
-        let border = Border::ALL.into_iter().find(begins).ok_or_else(unknown)?;
-        let rest = &small[border.word().len()..];
-        match border {
-            Border::Constant(_) => match rest.parse() {
-                Ok(level) if (0.0..=255.0).contains(&level) => Ok(Border::Constant(level)),
-                _ => Err(unknown()),
-            },
-            _ if rest.is_empty() => Ok(border),
-            _ => Err(unknown()),
-        }
+        let (name, level) = match small.split_once(':') {
+            Some((name, level)) => (name, Some(level)),
+            None => (small, None),
+        };
+        let border = Border::ALL.into_iter().find(|border| border.name() == name);
+        let border = match (border, level) {
+            (Some(Border::Constant(_)), level) => level.and_then(constant),
+            (border, None) => border,
+            (_, Some(_)) => None,
+        };
+        border.ok_or_else(|| UnknownBorder(word.to_owned()))
     }
 }
 
@@ -211,6 +215,8 @@ mod tests {
             "reflect102x",
             "edges of",
             "default",
+            "zero:",
+            "zero:1",
         ] {
             assert!(word.parse::<Border>().is_err(), "{word}");
         }

@@ -59,7 +59,14 @@ pub(crate) fn filters<P: TypedValueParser>(parser: P) -> Completing<P> {
 
 /// `parser`, with the modes of borders.
 pub(crate) fn borders<P: TypedValueParser>(parser: P) -> Completing<P> {
-    let words = || Border::ALL.map(Border::word).to_vec();
+    let words = || {
+        let word = |border: Border| match border {
+            // Its level follows.
+            Border::Constant(_) => "constant:",
+            border => border.name(),
+        };
+        Border::ALL.map(word).to_vec()
+    };
     Completing { parser, words }
 }
 
