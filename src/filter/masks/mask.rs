@@ -45,6 +45,16 @@ pub enum MaskError {
         /// Rows.
         height: usize,
     },
+    /// There is not one weight for each pixel of the mask.
+    #[error("a mask of {width}x{height} has {} weights, not {found}", .width * .height)]
+    Count {
+        /// Columns.
+        width: usize,
+        /// Rows.
+        height: usize,
+        /// Weights that were given.
+        found: usize,
+    },
     /// The rows differ in length.
     #[error("row {row} of the mask has {found} numbers, the first row has {expected}")]
     Ragged {
@@ -76,12 +86,23 @@ pub enum MaskError {
 
 impl Mask {
     /// A mask from its weights, row by row.
+    ///
+    /// # Errors
+    /// [`MaskError::TooLarge`], [`MaskError::EvenSide`], [`MaskError::Count`] unless there are `width` times
+    /// `height` weights, and [`MaskError::NotFinite`], in this order.
     pub fn new(width: usize, height: usize, weights: Vec<f64>) -> Result<Mask, MaskError> {
         if width > MAX_MASK || height > MAX_MASK {
             return Err(MaskError::TooLarge { width, height });
         }
-        if width.is_multiple_of(2) || height.is_multiple_of(2) || weights.len() != width * height {
+        if width.is_multiple_of(2) || height.is_multiple_of(2) {
             return Err(MaskError::EvenSide { width, height });
+        }
+        if weights.len() != width * height {
+            return Err(MaskError::Count {
+                width,
+                height,
+                found: weights.len(),
+            });
         }
         if let Some(at) = weights.iter().position(|w| !w.is_finite()) {
             return Err(MaskError::NotFinite {
@@ -98,6 +119,9 @@ impl Mask {
     }
 
     /// A mask from integers over one divisor, which is kept, so that rank and factors are found exactly.
+    ///
+    /// # Errors
+    /// [`MaskError::ZeroDivisor`], and those of [`Mask::new`].
     pub fn from_integers(
         width: usize,
         height: usize,
@@ -180,5 +204,34 @@ impl Mask {
 impl fmt::Display for Mask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.width, self.height)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_mask_is_refused_with_its_reason() {
+        let of = |width, height, count| Mask::new(width, height, vec![1.0; count]).unwrap_err();
+        for (error, said) in [
+            (of(3, 3, 8), "a mask of 3x3 has 9 weights, not 8"),
+            (of(3, 1, 4), "a mask of 3x1 has 3 weights, not 4"),
+            (of(2, 3, 6), "a mask of 2x3 has no centre"),
+            (of(0, 0, 0), "a mask of 0x0 has no centre"),
+            (of(65, 1, 65), "a mask of 65x1 is too large"),
+            (of(usize::MAX, 3, 0), "is too large"),
+        ] {
+            assert!(error.to_string().contains(said), "{error}");
+        }
+        let error = Mask::from_integers(3, 1, vec![1, 2], 3).unwrap_err();
+        assert_eq!(
+            error,
+            MaskError::Count {
+                width: 3,
+                height: 1,
+                found: 2
+            }
+        );
     }
 }
