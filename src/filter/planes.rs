@@ -99,7 +99,7 @@ impl Planes {
     }
 
     /// What happens to `channel` under this choice.
-    pub fn treatment(&self, channel: Channel) -> ChannelPolicy {
+    pub fn policy(&self, channel: Channel) -> ChannelPolicy {
         let filtered = match self {
             Planes::All => channel != Channel::Alpha,
             Planes::AllWithAlpha => true,

@@ -195,7 +195,7 @@ pub(crate) fn weighted_jobs<'a>(
 
 /// True if kernels can carry out the step: up to four components of a plane may differ in what is done to
 /// them, more may not.
-pub(crate) fn treats(step: &FloatStep) -> bool {
+pub(crate) fn accepts(step: &FloatStep) -> bool {
     let is_uniform = |plane: &Vec<FloatChannelStep>| plane.iter().all(|c| *c == plane[0]);
     step.planes
         .iter()

@@ -234,7 +234,7 @@ fn step(
     let bias = (filter.bias.value() / 255.0) as f32;
     let is_weighted = chain.alpha == AlphaWeighting::Weighted;
     let is_associated = is_weighted && colour.alpha == AlphaKind::Associated;
-    let treatment = |channel| match chain.planes.treatment(channel) {
+    let policy = |channel| match chain.planes.policy(channel) {
         // Premultiplied colour stays in proportion to its alpha only if both are filtered.
         ChannelPolicy::Copy if channel == Channel::Alpha && is_associated && chain.planes == Planes::All => {
             ChannelPolicy::Filter
@@ -249,7 +249,7 @@ fn step(
     let channel_step = |channel: Channel| {
         let is_alpha = channel == Channel::Alpha;
         let is_normalised = is_alpha && alpha.is_some_and(|a| a.normalise);
-        if treatment(channel) != ChannelPolicy::Filter && !is_normalised {
+        if policy(channel) != ChannelPolicy::Filter && !is_normalised {
             return FloatChannelStep::Copy;
         }
         FloatChannelStep::Convolve(FloatConvolve {
@@ -281,7 +281,7 @@ pub(in crate::filter) fn alpha_use(
     bias: f32,
 ) -> Option<FloatAlpha> {
     let mut channels = format.planes().iter().flat_map(|p| p.channels);
-    let is_filtered = |c| chain.planes.treatment(c) == ChannelPolicy::Filter;
+    let is_filtered = |c| chain.planes.policy(c) == ChannelPolicy::Filter;
     if !format.has_alpha() || !channels.any(|&c| c != Channel::Alpha && is_filtered(c)) {
         return None;
     }

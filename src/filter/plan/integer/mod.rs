@@ -209,9 +209,8 @@ impl Step {
         };
         let channel_step = |channel: Channel| {
             let level = colour.zero_level(format, channel);
-            let treatment = chain.planes.treatment(channel);
             let is_alpha = channel == Channel::Alpha;
-            match treatment {
+            match chain.planes.policy(channel) {
                 ChannelPolicy::Neutral => return ChannelStep::Fill(level as u16),
                 ChannelPolicy::Copy => return ChannelStep::Copy,
                 ChannelPolicy::Filter => {}

@@ -22,7 +22,7 @@ use crate::engine::cuda::driver::memory::DeviceMemory;
 use crate::engine::cuda::driver::module::{Function, Module};
 use crate::engine::cuda::driver::pictures::picture::{DevicePlane, DevicePlanes};
 use crate::engine::cuda::driver::pictures::planes::copy_plane;
-use crate::engine::cuda::kernels::float::{FloatTuned, float_alpha_recipe, float_groups, treats};
+use crate::engine::cuda::kernels::float::{FloatTuned, accepts, float_alpha_recipe, float_groups};
 use crate::engine::cuda::select::float::{choose_float, float_job};
 use crate::filter::{
     FloatAlpha, FloatChannelStep, FloatCombining, FloatConvolve, FloatKernel, FloatPlan, FloatPyramid,
@@ -72,7 +72,7 @@ struct AlphaKernels {
 impl FloatLaunchPlan {
     pub(super) fn new(plan: FloatPlan, request: &Request<'_>) -> Result<FloatLaunchPlan, EngineError> {
         request.device.bind()?;
-        if !plan.steps.iter().all(treats) {
+        if !plan.steps.iter().all(accepts) {
             return Err(EngineError::Unavailable(
                 "of planes that interleave more than four components the CUDA engine filters all or none; \
                  use --engine cpu"
