@@ -26,6 +26,7 @@ pub use plan::error::PlanError;
 pub use plan::float::FloatPlan;
 pub use plan::integer::Plan;
 pub(crate) use plan::integer::compass::{Compass, RING};
+pub(crate) use plan::widest_pyramid_grid;
 pub use planes::{ChannelPolicy, NoSuchPlane, Planes, UnknownPlanes};
 pub use response::{Response, Scale};
 

@@ -15,7 +15,6 @@
 //! differs from a Gaussian by a quarter of a level of 8 bits at most, whatever the picture
 //! (docs/arithmetic.md). The time hardly depends on sigma: six multiply-adds a pixel down and six up.
 
-use super::float::pyramid::FloatPyramid;
 use super::integer::kernel::Pass;
 use std::ops::Range;
 
@@ -41,17 +40,6 @@ pub struct PyramidGrid {
 impl PyramidGrid {
     /// Low pixels that a pixel is interpolated from, and that a pixel is decimated into.
     pub const TAPS: usize = 6;
-
-    /// The grid of the Gaussian of `sigma` pixels, at least 10, that reaches as far as those for samples of
-    /// any kind do. D is the same for all, and a low filter's radius may depend on how weights are rounded.
-    pub fn of_any_samples(sigma: f64) -> PyramidGrid {
-        let float = FloatPyramid::new(sigma).grid;
-        let integers = (8..=16).map(|depth| PyramidKernel::new(sigma, depth).grid);
-        integers.fold(float, |widest, grid| PyramidGrid {
-            low_radius: widest.low_radius.max(grid.low_radius),
-            ..widest
-        })
-    }
 
     /// Low pixels along a side of `len` pixels that results are interpolated from.
     pub fn low_pixels(&self, len: usize) -> usize {
@@ -337,7 +325,6 @@ pub(in crate::filter) mod tests {
             for sigma in [10.4, 30.0, 77.0, 200.0, 1000.0] {
                 let kernel = PyramidKernel::new(sigma, depth);
                 let (step, max) = (kernel.grid.step, i64::from((1_u32 << depth) - 1));
-                assert_eq!(step, PyramidGrid::of_any_samples(sigma).step);
                 let sum = |weights: &[i32]| weights.iter().map(|&w| i64::from(w)).sum::<i64>();
                 let rows = sum(&kernel.rows.weights);
                 assert_eq!(rows, 1 << (kernel.rows.shift + kernel.fraction_bits));

@@ -15,7 +15,7 @@
 //! where all planes have a sample and pyramids a low pixel, which lies where it does in the whole picture.
 
 use super::rectangle::Area;
-use crate::filter::{Border, Chain, Filter, Mask, PyramidGrid, Response};
+use crate::filter::{Border, Chain, Filter, Mask, Response, widest_pyramid_grid};
 use crate::frame::PixelFormat;
 
 /// Sizes of windows of regions that change their size are multiples of this number of pixels, so that most
@@ -49,7 +49,7 @@ impl Radius {
         let reach = |size: fn(&Mask) -> usize| filter.masks().map(size).max().unwrap_or(1) / 2;
         let (columns, rows, grid) = match filter.response {
             Response::WideGaussian { sigma } => {
-                let grid = PyramidGrid::of_any_samples(sigma);
+                let grid = widest_pyramid_grid(sigma);
                 (grid.radius(), grid.radius(), grid.step)
             }
             _ => (reach(Mask::width), reach(Mask::height), 1),
