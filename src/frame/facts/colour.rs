@@ -1,7 +1,6 @@
 //! Facts about a picture's colour that pass through a run unchanged.
 
-use super::fact::matrix_name;
-use super::matrix::{UnknownMatrix, usual_matrix};
+use super::matrix::{UnknownMatrix, matrix_name, usual_matrix};
 use crate::frame::{Channel, ColourModel, PixelFormat};
 
 /// FFmpeg's numbers of the places of chroma: left, where it is taken to be if nothing is said, and centre.

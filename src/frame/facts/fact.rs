@@ -5,10 +5,13 @@
 //! Alpha and palettes are not facts in this sense: they are part of the pixel format.
 
 use super::colour::meant_location;
+use super::matrix::name_in;
 use crate::frame::{
     AlphaKind, Colour, ColourModel, FieldOrder, Metadata, PixelFormat, Range, SideData, Turn,
 };
 use std::collections::BTreeMap;
+
+pub use super::matrix::matrix_name;
 
 /// One kind of fact.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -264,17 +267,17 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
         facts.insert(Fact::Range, word.to_owned());
     }
     if samples.model == ColourModel::Yuv && *matrix != 2 {
-        facts.insert(Fact::Matrix, name(MATRICES, *matrix));
+        facts.insert(Fact::Matrix, matrix_name(*matrix));
     }
     if *primaries != 2 {
-        facts.insert(Fact::Primaries, name(PRIMARIES, *primaries));
+        facts.insert(Fact::Primaries, name_in(PRIMARIES, *primaries));
     }
     if *transfer != 2 {
-        facts.insert(Fact::Transfer, name(TRANSFERS, *transfer));
+        facts.insert(Fact::Transfer, name_in(TRANSFERS, *transfer));
     }
     if samples.subsampling != (0, 0) && *chroma_location != 0 {
         let meant = meant_location(*chroma_location, samples.subsampling);
-        facts.insert(Fact::ChromaLocation, name(LOCATIONS, meant));
+        facts.insert(Fact::ChromaLocation, name_in(LOCATIONS, meant));
     }
     if *field_order != FieldOrder::Progressive {
         facts.insert(Fact::FieldOrder, order_word(*field_order).to_owned());
@@ -469,35 +472,6 @@ pub fn unsaid(fact: Fact) -> &'static str {
     }
 }
 
-fn name(table: &[&str], number: u8) -> String {
-    match table.get(usize::from(number)) {
-        Some(&name) if !name.is_empty() => name.to_owned(),
-        _ => format!("number {number}"),
-    }
-}
-
-/// FFmpeg's names of H.273's matrix coefficients.
-const MATRICES: &[&str] = &[
-    "gbr",
-    "bt709",
-    "",
-    "",
-    "fcc",
-    "bt470bg",
-    "smpte170m",
-    "smpte240m",
-    "ycgco",
-    "bt2020nc",
-    "bt2020c",
-    "smpte2085",
-    "chroma-derived-nc",
-    "chroma-derived-c",
-    "ictcp",
-    "ipt-c2",
-    "ycgco-re",
-    "ycgco-ro",
-];
-
 /// FFmpeg's names of H.273's colour primaries.
 const PRIMARIES: &[&str] = &[
     "",
@@ -553,12 +527,7 @@ const LOCATIONS: &[&str] = &["", "left", "center", "topleft", "top", "bottomleft
 
 /// FFmpeg's name of a chroma location, or its number.
 pub fn location_name(location: u8) -> String {
-    name(LOCATIONS, location)
-}
-
-/// FFmpeg's name of matrix coefficients, or their number.
-pub fn matrix_name(matrix: u8) -> String {
-    name(MATRICES, matrix)
+    name_in(LOCATIONS, location)
 }
 
 #[cfg(test)]

@@ -11,6 +11,41 @@ pub(crate) const YCGCO: u8 = 8;
 )]
 pub struct UnknownMatrix(pub String);
 
+/// FFmpeg's names of H.273's matrix coefficients.
+const MATRICES: &[&str] = &[
+    "gbr",
+    "bt709",
+    "",
+    "",
+    "fcc",
+    "bt470bg",
+    "smpte170m",
+    "smpte240m",
+    "ycgco",
+    "bt2020nc",
+    "bt2020c",
+    "smpte2085",
+    "chroma-derived-nc",
+    "chroma-derived-c",
+    "ictcp",
+    "ipt-c2",
+    "ycgco-re",
+    "ycgco-ro",
+];
+
+/// FFmpeg's name of matrix coefficients, or their number.
+pub fn matrix_name(matrix: u8) -> String {
+    name_in(MATRICES, matrix)
+}
+
+/// The name in `table` that `number` has, or else the number.
+pub(super) fn name_in(table: &[&str], number: u8) -> String {
+    match table.get(usize::from(number)) {
+        Some(&name) if !name.is_empty() => name.to_owned(),
+        _ => format!("number {number}"),
+    }
+}
+
 /// The matrix between RGB and YUV that untagged pictures of this height use: BT.709 from 720 rows on, else
 /// BT.601.
 pub(crate) fn usual_matrix(height: usize) -> u8 {
