@@ -240,10 +240,11 @@ pub enum EngineError {
     /// RGB is wanted of pictures whose matrix is not known.
     #[error(transparent)]
     Matrix(#[from] UnknownMatrix),
-    /// The engine cannot be started on this machine: what is missing and what to do.
+    /// The engine cannot be started on this machine, but may be on another: what is missing and what to do.
     #[error("{0}")]
     Unavailable(String),
-    /// What was requested of the engine cannot be had for such frames and filters: why, and what to do.
+    /// What was requested of the engine cannot be had for such frames and filters, or is beyond its device:
+    /// why, and what to request instead.
     #[error("{0}")]
     Unfit(String),
     /// The device refused or failed: what was being done and what the driver said.

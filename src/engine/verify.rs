@@ -34,7 +34,7 @@ pub struct Comparison {
     pub differences: u64,
     /// The largest difference, in levels; of floating-point samples in numbers that lie between.
     pub largest: u32,
-    /// Frames of floating-point samples left out, since the engine cannot filter them as requested.
+    /// Frames left out, since the engine cannot filter them as requested: floating-point samples, most of them.
     pub left_out: u64,
 }
 

@@ -1,9 +1,11 @@
 //! Options of the engine: blocks, overlap, devices, slots.
 
 use super::{card, hold_against_reference, options, start};
+use framepipe::engine::EngineError;
 use framepipe::engine::cuda::{CudaOptions, MemoryVariant, Overlap};
 use framepipe::engine::verify::{cases, compare};
 use framepipe::filter::Algorithm;
+use framepipe::frame::Buffer;
 
 #[test]
 fn any_block_that_launches_gives_the_same_bits() {
@@ -44,7 +46,10 @@ fn a_block_or_device_that_cannot_be_is_refused_with_the_limit() {
         block: Some((64, 32)),
         ..CudaOptions::default()
     };
-    let error = compare(&list, Algorithm::Direct, &mut start(too_many)).unwrap_err();
+    let mut engine = start(too_many)(list[0].chain(Algorithm::Direct)).unwrap();
+    let output = Buffer::unpooled(Box::new(Vec::new()));
+    let error = engine.submit(list[0].frame().unwrap(), output, 64).unwrap_err();
+    assert!(matches!(error, EngineError::Unfit(_)), "{error:?}");
     assert!(error.to_string().contains("2048 threads"), "{error}");
     let device = CudaOptions {
         device: 99,
@@ -57,5 +62,6 @@ fn a_block_or_device_that_cannot_be_is_refused_with_the_limit() {
         ..CudaOptions::default()
     };
     let error = compare(&list, Algorithm::Direct, &mut start(one_slot)).unwrap_err();
+    assert!(matches!(error, EngineError::Unfit(_)), "{error:?}");
     assert!(error.to_string().contains("--slots 1"), "{error}");
 }

@@ -78,3 +78,34 @@ fn cards_in_turn_and_parts_by_card_give_the_frames_of_one_engine() {
     assert!(!absent.status.success());
     assert!(said(&absent).contains("there is no card 2"), "{}", said(&absent));
 }
+
+#[test]
+fn a_part_that_no_card_can_make_is_not_tried_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let kernels = folder.path().join("kernels");
+    let job = |name: &str, filter: &str| {
+        let (output, job) = (
+            folder.path().join(format!("{name}.mkv")),
+            folder.path().join(format!("{name}.job")),
+        );
+        let input = "synthetic:48x32:gray16le:25:4";
+        let plan = ["plan", input, text(&output), text(&job), "--parts", "1"];
+        let planned = framepipe(&[&plan[..], &["--filter", filter, "--encoder", "ffv1"]].concat());
+        assert!(planned.status.success(), "{}", said(&planned));
+        job
+    };
+    let (soft, slopes) = (job("soft", "soft"), job("slopes", "sobel:bias=-600"));
+    for (job, cards, code, reason) in [
+        (&slopes, 1, 1, "too negative for gradient magnitudes"),
+        // Another machine may have a card.
+        (&soft, 0, 75, "no CUDA device"),
+        (&soft, 1, 0, ""),
+    ] {
+        let words = ["part", text(job), "0", "--engine", "cuda"];
+        let Some(done) = with_cards(cards, &kernels, &words) else {
+            return;
+        };
+        assert_eq!(done.status.code(), Some(code), "{}", said(&done));
+        assert!(said(&done).contains(reason), "{}", said(&done));
+    }
+}

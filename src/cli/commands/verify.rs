@@ -185,7 +185,7 @@ pub(crate) fn run(
         let frames = counted(left_out, "frame");
         writeln!(
             out,
-            "{frames} of floating-point samples left out, which not every variant takes; -v shows which"
+            "{frames} left out, which not every variant takes; -v shows which"
         )?;
     }
     Ok(())
@@ -235,10 +235,7 @@ fn table(jobs: &[Job], found: &[Comparison], out: &mut impl Write) -> io::Result
         )?;
         if found.left_out > 0 {
             let (left_out, engine) = (counted(found.left_out, "frame"), candidate.engine);
-            writeln!(
-                out,
-                "{left_out} of floating-point samples left out, which {engine} does not take so"
-            )?;
+            writeln!(out, "{left_out} left out, which {engine} does not take so")?;
         }
     }
     Ok(())

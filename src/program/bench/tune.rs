@@ -144,10 +144,10 @@ fn job(
     format: PixelFormat,
     (width, height): (usize, usize),
 ) -> Result<TuneJob, BenchError> {
-    let unavailable = |text: String| BenchError::Engine(EngineError::Unavailable(text));
+    let unfit = |text: String| BenchError::Engine(EngineError::Unfit(text));
     let filter: Filter = format!("gaussian:size={mask}")
         .parse()
-        .map_err(|error: FilterError| unavailable(error.to_string()))?;
+        .map_err(|error: FilterError| unfit(error.to_string()))?;
     let case = |memory| Case {
         subject: Subject::Cuda { memory, block: None },
         filter: filter.clone(),
@@ -172,7 +172,7 @@ fn job(
             work,
             cases: able.into_iter().map(|memory| (memory, case(memory))).collect(),
         }),
-        _ => Err(unavailable(format!(
+        _ => Err(unfit(format!(
             "{format} has planes of several kinds, which take different kernels; tune formats with one kind, \
              such as gray, gray10le or rgb24"
         ))),
@@ -384,7 +384,7 @@ mod tests {
         let milliseconds = match memory(case) {
             MemoryVariant::ConstantShared if large => 0.1,
             MemoryVariant::Registers => 0.2,
-            MemoryVariant::Global => return Err(EngineError::Unavailable("no room".to_owned()).into()),
+            MemoryVariant::Global => return Err(EngineError::Unfit("no room".to_owned()).into()),
             _ => 0.3,
         };
         Spread::of(&[milliseconds]).ok_or_else(|| BenchError::NoTimes(case.to_string()))

@@ -84,7 +84,7 @@ impl Cuda {
     /// Starts the engine on a card. Kernels are compiled when the first frame's pixel format is known.
     pub fn new(chain: Chain, options: CudaOptions) -> Result<Cuda, EngineError> {
         if options.overlap == Overlap::Ring && options.slots < 2 {
-            return Err(EngineError::Unavailable(format!(
+            return Err(EngineError::Unfit(format!(
                 "--slots {} is too few; transfers overlap kernels from 2 slots on (--no-overlap runs \
                  without)",
                 options.slots

@@ -109,7 +109,7 @@ impl CardFilter {
         }
         let (width, height, format) = shape(source);
         if luma::filtered_format(format, &self.cuda.plans.chain.planes) != format {
-            return Err(EngineError::Unavailable(
+            return Err(EngineError::Unfit(
                 "luma of RGB is computed by the processor; filter such pictures in the host's memory"
                     .to_owned(),
             ));

@@ -91,11 +91,8 @@ pub(crate) fn tune(
         }
         Kernel::Combined(_) => (Source::Combined, vec![Pass { mask, stored: sample }]),
         Kernel::Pyramid(kernel) => return Ok(pyramid(kernel, job)),
-        Kernel::Weighted(_) => {
-            return Err(EngineError::Unavailable(
-                "colour under alpha has kernels of its own".to_owned(),
-            ));
-        }
+        // `weighted_jobs` of kernels/float.rs has the kernels of these steps.
+        Kernel::Weighted(_) => unreachable!("colour under alpha has no group of planes"),
     };
     let pixels = memory.pixels();
     let bytes = |shape: BlockShape, pass: &Pass| match pixels {
@@ -217,8 +214,8 @@ pub(super) fn combining(
     // Larger numbers are clamped.
     let most = (i64::from(format.max_value()) - least).max(0);
     if matches!(kernel.combining, Combining::Magnitude(_)) && most > MOST_ROOT {
-        return Err(EngineError::Unavailable(
-            "the CUDA engine makes no magnitudes with a bias so far below 0; use --engine cpu".to_owned(),
+        return Err(EngineError::Unfit(
+            "the bias is too negative for gradient magnitudes on CUDA; use --engine cpu".to_owned(),
         ));
     }
     // At least 1, since the compiler warns of comparisons with 0.
@@ -289,7 +286,7 @@ pub(super) fn checked(
         block,
         outputs: outputs.unwrap_or(1),
     };
-    let refused = |why: String| EngineError::Unavailable(format!("--block {}x{} {why}", block.0, block.1));
+    let refused = |why: String| EngineError::Unfit(format!("--block {}x{} {why}", block.0, block.1));
     if shape.threads() == 0 {
         return Err(refused(
             "has no threads; both numbers must be at least 1".to_owned(),
@@ -349,7 +346,7 @@ fn default_shape(
             return Ok(shape);
         }
     }
-    Err(EngineError::Unavailable(format!(
+    Err(EngineError::Unfit(format!(
         "the mask's halo does not fit in the {} bytes of shared memory that this card allows a block; use \
          --memory constant",
         limits.shared_per_block_optin

@@ -438,7 +438,7 @@ fn check_threads(function: Function, shape: BlockShape) -> Result<(), EngineErro
     })?;
     let threads = shape.block.0 * shape.block.1;
     if threads > most.max(0) as u32 {
-        return Err(EngineError::Unavailable(format!(
+        return Err(EngineError::Unfit(format!(
             "--block {}x{} has {threads} threads; the kernel's registers allow {most} in a block",
             shape.block.0, shape.block.1
         )));

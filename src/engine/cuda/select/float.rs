@@ -76,7 +76,7 @@ pub(crate) fn choose_float(
 }
 
 fn plain(tuned: Result<FloatTuned, FloatUnfit>) -> Result<FloatTuned, EngineError> {
-    tuned.map_err(|unfit| EngineError::Unavailable(format!("{unfit}; use --engine cpu")))
+    tuned.map_err(|unfit| EngineError::Unfit(format!("{unfit}; use --engine cpu")))
 }
 
 fn shape(tuned: &FloatTuned) -> String {

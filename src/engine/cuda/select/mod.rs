@@ -101,7 +101,7 @@ pub(crate) fn choose(
     let tensor = tensor_kernel(job, context);
     let unfit = tensor.as_ref().err().copied();
     if let (MemoryVariant::Tensor, Some(unfit @ Unfit::Response)) = (memory, unfit) {
-        return Err(EngineError::Unavailable(format!(
+        return Err(EngineError::Unfit(format!(
             "--memory tensor cannot be had for this filter: {unfit}; use --memory auto"
         )));
     }

@@ -48,7 +48,7 @@ impl BenchError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            BenchError::Engine(EngineError::Unavailable(_) | EngineError::Plan(_))
+            BenchError::Engine(EngineError::Unavailable(_) | EngineError::Unfit(_) | EngineError::Plan(_))
         )
     }
 }

@@ -73,9 +73,9 @@ impl FloatLaunchPlan {
     pub(super) fn new(plan: FloatPlan, request: &Request<'_>) -> Result<FloatLaunchPlan, EngineError> {
         request.device.bind()?;
         if !plan.steps.iter().all(accepts) {
-            return Err(EngineError::Unavailable(
-                "of planes that interleave more than four components the CUDA engine filters all or none; \
-                 use --engine cpu"
+            return Err(EngineError::Unfit(
+                "CUDA filters all or none of the components of a plane that interleaves more than four; use \
+                 --engine cpu"
                     .to_owned(),
             ));
         }

@@ -58,7 +58,7 @@ pub fn shift_for(format: PixelFormat) -> Result<i64, EngineError> {
     let known = FORMATS.iter().find(|(known, _)| *known == format);
     known
         .map(|&(_, shift)| shift)
-        .ok_or_else(|| EngineError::Unavailable(format!("the card's decoders make no frames of {format}")))
+        .ok_or_else(|| EngineError::Unfit(format!("the card's decoders make no frames of {format}")))
 }
 
 /// A card, with the things that its decoders share.
