@@ -1,8 +1,9 @@
 //! Blurs, sharpens and finds edges in pictures and videos, with the same bits on CPU and NVIDIA GPU.
 //!
-//! A filter is a mask (convolution kernel) of up to 63x63 weights, by name or by numbers. It is applied in
-//! the pixel format that pictures have, 8 to 16 bits, planar or interleaved. Results are defined to the bit,
-//! for every engine, instruction set and number of threads.
+//! A filter is a mask (convolution kernel) of up to 63x63 weights, by name or by numbers, or what is made of
+//! several: gradients, absolute values, Gaussians of any width. It is applied in the pixel format that
+//! pictures have, planar or interleaved. Samples are integers of 8 to 16 bits or floating-point numbers of 16
+//! or 32. Results are defined to the bit, for every engine, instruction set and number of threads.
 //!
 //! # A picture in memory
 //!
@@ -62,10 +63,10 @@
 //!
 //! # What may change
 //!
-//! Errors, reports, stream facts, and the enums of borders, responses and kinds of images are
-//! `#[non_exhaustive]`, and so are the options of sources, sinks and the pipeline: change what `default()`
-//! gives (`let mut options = ImageOptions::default(); options.overwrite = true;`). Other structs of options
-//! may gain fields, too: write `..Default::default()` at their end. Results keep their bits.
+//! The enums of errors, borders, responses and kinds of images are `#[non_exhaustive]`, and so are reports,
+//! stream facts and the options of sources, sinks and the pipeline: change what `default()` gives
+//! (`let mut options = ImageOptions::default(); options.overwrite = true;`). Other structs of options may
+//! gain fields, too: write `..Default::default()` at their end. Results keep their bits.
 
 #[cfg(feature = "ffmpeg")]
 #[doc(hidden)]
