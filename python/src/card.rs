@@ -179,6 +179,7 @@ type Place = (u64, isize, usize);
 /// is to. `shape` is how many there are, rows, and pixels in a row. Gives what there is to say of the masks.
 #[pyfunction]
 #[pyo3(signature = (source, target, shape, filters, *, border, planes, format, device, stream, wait))]
+// Python's arguments come one by one.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn filter_on_card(
     py: Python<'_>,

@@ -80,6 +80,7 @@ pub(crate) fn masks() -> Vec<(&'static str, &'static str)> {
 /// pixels, samples) that do not overlap. Gives what there is to say of the masks.
 #[pyfunction]
 #[pyo3(signature = (source, target, filters, *, border, planes, format, engine, threads))]
+// Python's arguments come one by one.
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn filter_pictures(
     py: Python<'_>,

@@ -213,7 +213,7 @@ impl Reader {
     #[pyo3(signature = (
         path, filters, *, border, planes, start, end, engine, device, threads, format, strict
     ))]
-    // Python's arguments come as values.
+    // Python's arguments come one by one, and as values.
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value)]
     fn new(
         py: Python<'_>,

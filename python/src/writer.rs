@@ -51,6 +51,7 @@ impl Writer {
         path, like, *, overwrite, encoder, quality, preset, pixel_format, encoder_options, copy_streams,
         strict
     ))]
+    // Python's arguments come one by one.
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,

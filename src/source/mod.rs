@@ -235,7 +235,8 @@ pub trait Source: Send {
     /// What is known before the first frame.
     fn info(&self) -> &StreamInfo;
 
-    /// The next frame, or `None` at the end of the input. The pipeline numbers the frames.
+    /// The next frame, or `None` at the end of the input. The pipeline counts the frames as they come and
+    /// sets their `sequence`, whatever the source set.
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError>;
 
     /// Word that frames shown before `tick`, in ticks of the time base, are not needed: the source may leave

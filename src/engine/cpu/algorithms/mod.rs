@@ -38,7 +38,7 @@ use std::sync::Arc;
 /// Prepares one algorithm for every plane of a step; `None` for planes that it cannot filter.
 type Prepare = fn(&[PlanePart<'_>]) -> Vec<Option<Arc<dyn PlaneFilter>>>;
 
-/// All algorithms. Each plane gets the cheapest that can filter it; on a tie the first.
+/// All algorithms for integer sums. Each plane gets the cheapest that can filter it; on a tie the first.
 const ALGORITHMS: [Prepare; 8] = [
     prepare::<BoxBlur>,
     prepare::<Mask3x3>,

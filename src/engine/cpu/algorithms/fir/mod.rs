@@ -133,6 +133,7 @@ fn cost_per_sample(kernel: &Kernel, plan: &FirPlan) -> f64 {
     let count = |weights: &[i32]| weights.iter().filter(|&&q| q != 0).count();
     let cost = match kernel {
         Kernel::Separable(k) => (count(&k.row.weights) + count(&k.column.weights)) as f64,
+        // A plan is of separable and of whole masks only.
         _ => {
             let additions = plan.taps.folded() as f64 / plan.column_loops.at_once() as f64;
             (plan.taps.len() as f64 + additions) * plan.encoding.limbs() as f64
