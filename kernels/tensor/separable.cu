@@ -80,7 +80,7 @@ __device__ __forceinline__ void read_bands(Bands &bands, const u32 *fragments)
     }
 }
 
-// Joins the bands of a sum of the row pass, the last of which began with `row_start`, and shifts it right to
+// Joins the limbs of a sum of the row pass, the last of which began with `row_start`, and shifts it right to
 // a value of the intermediate.
 //
 // A band has at most 63 products of bytes, or twice as many in the middle, and lies within 2^22, and the

@@ -119,7 +119,7 @@ fn every_border_and_size_gives_the_references_bits() {
     }
 }
 
-/// Pictures of several bands of columns, whose masks reach from one into the next.
+/// Pictures of several parts of columns, whose masks reach from one into the next.
 #[test]
 fn wide_pictures_give_the_references_bits() {
     let mut random = Random::new(28);

@@ -854,7 +854,7 @@ fn masks_of_every_shape_give_the_references_bits() {
     }
 }
 
-/// Pictures of several strips of rows, and of several bands of columns.
+/// Pictures of several strips of rows, and of several parts of columns.
 #[test]
 fn large_pictures_give_the_references_bits() {
     let mut random = Random::new(46);

@@ -106,9 +106,9 @@ fn long_masks_give_the_references_bits() {
     assert!(of_specs.iter().all(|&n| n > 0), "{of_specs:?}");
 }
 
-/// Rows that are cut into bands, with borders from both ends of them.
+/// Rows that are cut into parts, with borders from both ends of them.
 #[test]
-fn bands_of_columns_give_the_references_bits() {
+fn parts_of_rows_give_the_references_bits() {
     let mut random = Random::new(61);
     for border in Border::ALL {
         for (spec, name, algorithm, width) in [

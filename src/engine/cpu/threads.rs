@@ -136,21 +136,21 @@ impl Threads {
         });
     }
 
-    /// Calls `work` once with each row and its number. Threads take `band` rows at a time, which should be
+    /// Calls `work` once with each row and its number. Threads take `at_once` rows at a time, which should be
     /// worth waking a thread for.
     pub(in crate::engine) fn each_row<T: Send>(
         &self,
-        band: usize,
+        at_once: usize,
         rows: Vec<T>,
         work: impl Fn(usize, T) + Sync,
     ) {
-        let mut bands = Vec::with_capacity(rows.len().div_ceil(band));
+        let mut batches = Vec::with_capacity(rows.len().div_ceil(at_once));
         let mut rows = rows.into_iter().enumerate().peekable();
         while rows.peek().is_some() {
-            bands.push(rows.by_ref().take(band).collect::<Vec<_>>());
+            batches.push(rows.by_ref().take(at_once).collect::<Vec<_>>());
         }
-        self.each(bands, |_, band| {
-            band.into_iter().for_each(|(y, row)| work(y, row));
+        self.each(batches, |_, rows| {
+            rows.into_iter().for_each(|(y, row)| work(y, row));
         });
     }
 }

@@ -212,7 +212,7 @@ impl Engine for Luma {
 }
 
 /// Rows that a thread converts at a time.
-const BAND: usize = 16;
+const AT_ONCE: usize = 16;
 
 /// Row `y` of each plane of a frame, whose planes are all as high as the frame.
 pub(super) fn rows_at(frame: &Frame, y: usize) -> PlaneRows<'_> {
@@ -241,7 +241,7 @@ fn make_luma(threads: &Threads, from: &Frame, luma: &mut Frame) {
     let (luma_place, alpha_place) = (place(Channel::Luma), place(Channel::Alpha));
     let loops = luma_rows(from);
     let width = from.layout().width();
-    threads.each_row(BAND, rows_mut(luma), |y, mut rows| {
+    threads.each_row(AT_ONCE, rows_mut(luma), |y, mut rows| {
         let mut words = vec![0; width];
         loops.luma(rows_at(from, y), &mut words);
         put(format, luma_place, &words, &mut rows);
@@ -265,7 +265,7 @@ fn put_back(threads: &Threads, (from, after): (&Frame, &Frame), change: Change, 
         .format()
         .place(Channel::Alpha)
         .filter(|&(plane, _)| plane > 0);
-    threads.each_row(BAND, rows_mut(to), |y, rows| {
+    threads.each_row(AT_ONCE, rows_mut(to), |y, rows| {
         let mut words = Vec::new();
         take(after, Channel::Luma, y, &mut words);
         if let Some((plane, _)) = alpha {

@@ -177,14 +177,14 @@ pub(in crate::engine::cpu) fn strips<'a>(
         at = plane.offset + len;
         bytes = rest;
         let at_once = at_once(index);
-        let bands = plane.height.div_ceil(at_once);
+        let batches = plane.height.div_ceil(at_once);
         let parts = match (plane.height / least_rows).clamp(1, most) {
             _ if threads == 1 => 1,
             few if few < threads => few,
             // The same number for each thread.
             many => many / threads * threads,
         };
-        let rows = at_once * bands.div_ceil(parts.min(bands));
+        let rows = at_once * batches.div_ceil(parts.min(batches));
         let mut first_row = 0;
         while first_row < plane.height {
             let rows = rows.min(plane.height - first_row);
@@ -210,7 +210,7 @@ mod tests {
     use crate::frame::Colour;
 
     #[test]
-    fn strips_are_whole_bands_and_cover_the_plane() {
+    fn strips_are_whole_batches_and_cover_the_plane() {
         let chain = Chain {
             filters: vec!["mask:rows=1 2 3;4 5 6;7 8 9".parse().unwrap()],
             border: Border::Replicate,
@@ -232,7 +232,7 @@ mod tests {
             strips.iter().map(|strip| strip.rows).collect()
         };
         assert_eq!(rows(1080, 1, 104), [1080]);
-        // Eleven bands: two at a time for two threads, each by itself for more.
+        // Eleven batches: two at a time for two threads, each by itself for more.
         assert_eq!(rows(1080, 2, 104), [208, 208, 208, 208, 208, 40]);
         assert_eq!(rows(1080, 8, 104), [[104; 10].to_vec(), vec![40]].concat());
         assert_eq!(rows(90, 4, 104), [90]);

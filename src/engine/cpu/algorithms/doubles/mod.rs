@@ -14,7 +14,7 @@
 //! row of the result
 //! ```
 //!
-//! Planes are split into bands of columns if a ring of whole rows would exceed the second-level cache.
+//! Planes are split into parts of some columns if a ring of whole rows would exceed the second-level cache.
 
 mod strip;
 
@@ -146,8 +146,8 @@ const COST: f64 = 2.0;
 const PLAIN_COST: f64 = 3.0;
 
 impl Doubles {
-    /// Width in pixels of the bands that a plane is split into.
-    fn band(&self, plane: &Plane) -> usize {
+    /// Width in pixels of the parts that a plane is split into.
+    fn part_width(&self, plane: &Plane) -> usize {
         /// Samples of a ring that stays in the second-level cache.
         const RING: usize = 1 << 15;
         /// Fewest samples of a line that are worth starting the loops.
@@ -158,8 +158,8 @@ impl Doubles {
         };
         let samples = (RING / self.kernel.lines()).saturating_sub(halo);
         let most = samples.max(LEAST).max(halo).div_ceil(plane.channels);
-        let bands = plane.width.div_ceil(most);
-        plane.width.div_ceil(bands)
+        let parts = plane.width.div_ceil(most);
+        plane.width.div_ceil(parts)
     }
 }
 
@@ -229,11 +229,11 @@ impl PlaneFilter for Doubles {
             true => ", folded",
             false => "",
         };
-        let bands = match plane.width.div_ceil(self.band(plane)) {
+        let parts = match plane.width.div_ceil(self.part_width(plane)) {
             1 => String::new(),
-            n => format!(", in {n} bands"),
+            n => format!(", in {n} parts"),
         };
-        let loops = format_args!("{way}{folded}, {ROWS} rows of {vectors} vectors of {lanes} at once{bands}");
+        let loops = format_args!("{way}{folded}, {ROWS} rows of {vectors} vectors of {lanes} at once{parts}");
         AlgorithmPlan::new("doubles", loops)
     }
 

@@ -52,18 +52,18 @@ impl<S: Exact> FloatLoop<S> for StripWork<'_, '_> {
             });
             return;
         }
-        let pixels = filter.band(&geometry);
+        let pixels = filter.part_width(&geometry);
         let mut first = 0;
         while first < geometry.width {
-            let band = first..(first + pixels).min(geometry.width);
-            first = band.end;
+            let columns = first..(first + pixels).min(geometry.width);
+            first = columns.end;
             let halo = filter.kernel.size.0 / 2;
             let part = Part {
                 filter,
                 picture,
                 plane: strip.plane,
-                span: Span::around(&band, halo, geometry.width, filter.border),
-                band,
+                span: Span::around(&columns, halo, geometry.width, filter.border),
+                columns,
                 height: geometry.height,
                 first_row: strip.first_row,
             };
@@ -139,12 +139,12 @@ fn along<S: Exact>(s: S, row: &RowPass, line: &[f64], pixel_stride: usize, to: &
     });
 }
 
-/// A band of columns of a strip.
+/// Some columns of a strip.
 struct Part<'a> {
     filter: &'a Doubles,
     picture: Picture<'a>,
     plane: usize,
-    band: Range<usize>,
+    columns: Range<usize>,
     span: Span,
     /// Rows of the plane.
     height: usize,
@@ -185,19 +185,19 @@ impl Part<'_> {
 
     /// Repeats the channels' values for all sums of a row; sums that only fill up the last vector get 0.
     fn repeat(&self, values: &[f64], to: &mut [f64]) {
-        let samples = self.band.len() * values.len();
+        let samples = self.columns.len() * values.len();
         for pixel in to[..samples].chunks_exact_mut(values.len()) {
             pixel.copy_from_slice(values);
         }
         to[samples..].fill(0.0);
     }
 
-    /// Makes this band in all rows of the strip.
+    /// Makes these columns in all rows of the strip.
     #[inline(always)]
     fn make<S: Exact>(&self, s: S, layout: &Layout, strip: &mut Strip<'_>, memory: &mut DoubleScratch) {
         let (filter, kernel) = (self.filter, &*self.filter.kernel);
         let channels = filter.channels.len();
-        let samples = self.band.len() * channels;
+        let samples = self.columns.len() * channels;
         let len = samples.next_multiple_of(S::LANES);
         let halo = 2 * (kernel.size.0 / 2) * channels;
         let masks = kernel.masks.len();
@@ -235,7 +235,7 @@ impl Part<'_> {
             let below = self.first_row + k + ROWS + kernel.size.1 / 2;
             let stride = layout.planes()[strip.plane].stride;
             let later = strip.bytes.get((k + ROWS) * stride..).unwrap_or_default();
-            let mut next = Next::of(self.picture, (strip.plane, below), (later, stride), &self.band);
+            let mut next = Next::of(self.picture, (strip.plane, below), (later, stride), &self.columns);
             let each = starts
                 .chunks_exact(len)
                 .zip(all_sums.chunks_exact_mut(ROWS * len));
@@ -277,7 +277,8 @@ impl Part<'_> {
         }
     }
 
-    /// Writes this band of row `k` of the strip, and after the last band the channels that are not convolved.
+    /// Writes these columns of row `k` of the strip, and after the last ones the channels that are not
+    /// convolved.
     #[inline(always)]
     fn put(&self, layout: &Layout, strip: &mut Strip<'_>, k: usize, samples: &[u16]) {
         let (format, geometry) = (self.filter.format, layout.planes()[self.plane]);
@@ -286,9 +287,9 @@ impl Part<'_> {
         store(
             format,
             samples,
-            &mut row[self.band.start * pixel..self.band.end * pixel],
+            &mut row[self.columns.start * pixel..self.columns.end * pixel],
         );
-        if self.band.end == geometry.width {
+        if self.columns.end == geometry.width {
             fill_unconvolved_channels(
                 &self.filter.channels,
                 self.picture,

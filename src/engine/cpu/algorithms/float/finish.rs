@@ -38,7 +38,7 @@ pub(super) fn combine(combining: FloatCombining, sums: &mut [f32], of: usize, st
     }
 }
 
-/// One row of a band whose sums are to be requantized.
+/// One row of a part whose sums are to be requantized.
 pub(super) struct Row<'a> {
     pub(super) step: &'a FloatStep,
     /// The step of each component of the plane.

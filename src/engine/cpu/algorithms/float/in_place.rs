@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! row of the picture        x x x x x x x x x x x x x x x x x x
-//! pieces of the result      left   |       middle       | right
-//! lines of the pieces   h h x x x h h                             copies of pixels with a halo
+//! columns of the result     left   |       middle       | right
+//! lines of their sums   h h x x x h h                             copies of pixels with a halo
 //!                               x x x x x x x x x x x x x x       rows of the picture
 //!                                                   h h x x x h h
 //! ```
 //!
-//! Taps of the middle piece lie in the picture. The others are a few vectors of pixels wide. A separable
-//! mask's row pass makes lines of all pieces, which its column pass reads.
+//! Taps of the middle columns lie in the picture. Those at either side are a few vectors of pixels wide. A
+//! separable mask's row pass makes lines of all columns, which its column pass reads.
 
 use super::masks::Masks;
 use super::part::{EdgeMemory, InPlaceMemory, Part};
@@ -25,8 +25,8 @@ use crate::engine::cpu::simd::scratch::{LineRing, aligned, room, spread};
 use crate::frame::Layout;
 use std::ops::Range;
 
-/// The pieces of a band, in pixels.
-pub(super) struct Pieces {
+/// The columns of a part in pixels, split by what their sums read.
+pub(super) struct ColumnSplit {
     /// The first pixels, if they read pixels outside the picture.
     left: Range<usize>,
     /// Whole vectors of pixels that read none.
@@ -35,28 +35,33 @@ pub(super) struct Pieces {
     right: Range<usize>,
 }
 
-/// The pieces of `band` in rows of `width` pixels, for vectors of `lanes` samples; `None` if there is no
+/// The split of `columns` of rows of `width` pixels, for vectors of `lanes` samples; `None` if there is no
 /// middle.
-pub(super) fn pieces(masks: &Masks, band: &Range<usize>, width: usize, lanes: usize) -> Option<Pieces> {
+pub(super) fn split_columns(
+    masks: &Masks,
+    columns: &Range<usize>,
+    width: usize,
+    lanes: usize,
+) -> Option<ColumnSplit> {
     let half = masks.size.0 / 2;
-    let is_first = band.start < half;
-    let start = band.start + if is_first { half.next_multiple_of(lanes) } else { 0 };
-    let end = band.end.min(width.saturating_sub(half));
+    let is_first = columns.start < half;
+    let start = columns.start + if is_first { half.next_multiple_of(lanes) } else { 0 };
+    let end = columns.end.min(width.saturating_sub(half));
     let pixels = end.saturating_sub(start) / lanes * lanes;
-    (pixels > 0).then(|| Pieces {
-        left: band.start..start,
+    (pixels > 0).then(|| ColumnSplit {
+        left: columns.start..start,
         middle: start..start + pixels,
-        right: start + pixels..band.end,
+        right: start + pixels..columns.end,
     })
 }
 
-/// A piece beside the middle: the sources of its lines.
+/// The columns at one side of the middle: the sources of their lines.
 struct Edge<'a> {
     pixels: &'a Range<usize>,
     span: Span,
-    /// Samples of the piece, up to whole vectors.
+    /// Samples of the columns in a row, up to whole vectors.
     samples: usize,
-    /// Samples of a line: those of the piece, and a halo.
+    /// Samples of a line: those of the columns, and a halo.
     pitch: usize,
 }
 
@@ -82,9 +87,9 @@ impl Edge<'_> {
 struct InPlace<'a> {
     part: &'a Part<'a>,
     masks: &'a Masks,
-    pieces: &'a Pieces,
+    split: &'a ColumnSplit,
     edges: Vec<Edge<'a>>,
-    /// The start values of the band's sums, up to whole vectors.
+    /// The start values of the sums of a row, up to whole vectors.
     starts: &'a [f32],
     /// A row of the border's constant.
     outside: &'a [f32],
@@ -92,15 +97,15 @@ struct InPlace<'a> {
 }
 
 impl Part<'_> {
-    /// The pieces of the band, if its results are sums of stored samples, and these lie in memory as numbers
-    /// do.
+    /// The split of the columns, if their results are sums of stored samples, and these lie in memory as
+    /// numbers do.
     pub(super) fn in_place(
         &self,
         masks: &Masks,
         layout: &Layout,
         strip: &Strip<'_>,
         lanes: usize,
-    ) -> Option<Pieces> {
+    ) -> Option<ColumnSplit> {
         let picture = &self.reader.picture;
         let geometry = picture.layout.planes()[strip.plane];
         let is_aligned = |bytes: &[u8], stride: usize| {
@@ -111,15 +116,15 @@ impl Part<'_> {
         if !lie_as_numbers || !self.filter.makes_in_place(masks, strip.plane) {
             return None;
         }
-        pieces(masks, &self.band, geometry.width, lanes)
+        split_columns(masks, &self.columns, geometry.width, lanes)
     }
 
-    /// Makes this band in all rows of the strip.
+    /// Makes these columns in all rows of the strip.
     #[inline(always)]
     pub(super) fn make_in_place<S: Levels>(
         &self,
         s: S,
-        (masks, pieces): (&Masks, &Pieces),
+        (masks, split): (&Masks, &ColumnSplit),
         layout: &Layout,
         strip: &mut Strip<'_>,
         memory: &mut InPlaceMemory,
@@ -127,14 +132,14 @@ impl Part<'_> {
         let (channels, half) = (self.reader.channels(), masks.size.0 / 2);
         let width = self.reader.picture.layout.planes()[strip.plane].width;
         let whole = |pixels: &Range<usize>| (pixels.len() * channels).next_multiple_of(S::LANES);
-        let starts = room(&mut memory.starts, whole(&self.band));
-        self.starts(&mut starts[..self.band.len() * channels]);
-        starts[self.band.len() * channels..].fill(0.0);
+        let starts = room(&mut memory.starts, whole(&self.columns));
+        self.starts(&mut starts[..self.columns.len() * channels]);
+        starts[self.columns.len() * channels..].fill(0.0);
         let outside = room(&mut memory.outside, width * channels);
         for pixel in outside.chunks_exact_mut(channels) {
             pixel.copy_from_slice(&self.reader.outside);
         }
-        let edges = [&pieces.left, &pieces.right].into_iter();
+        let edges = [&split.left, &split.right].into_iter();
         let edges = edges.filter(|pixels| !pixels.is_empty()).map(|pixels| Edge {
             pixels,
             span: Span::around(pixels, half, width, self.reader.border),
@@ -144,7 +149,7 @@ impl Part<'_> {
         let work = InPlace {
             part: self,
             masks,
-            pieces,
+            split,
             edges: edges.collect(),
             starts,
             outside,
@@ -179,7 +184,7 @@ impl InPlace<'_> {
 
     /// Index in a row of the first sample that the middle reads.
     fn first(&self) -> usize {
-        (self.pieces.middle.start - self.masks.size.0 / 2) * self.channels
+        (self.split.middle.start - self.masks.size.0 / 2) * self.channels
     }
 
     /// Makes the rows of the strip.
@@ -206,16 +211,16 @@ impl InPlace<'_> {
             };
             let out: [&mut [f32]; ROWS] = out.split().map(bytemuck::cast_slice_mut);
             let below = (strip.plane, part.first_row + k + ROWS + self.masks.size.1 / 2);
-            let next = Next::of(part.reader.picture, below, (later, stride), &self.pieces.middle);
+            let next = Next::of(part.reader.picture, below, (later, stride), &self.split.middle);
             if let Some(row) = &self.masks.row {
                 while let Some((j, to)) = ring.next_before(k + lines) {
                     self.pass_along(s, row, j, to, memory);
                 }
                 let rows = lines_of(lines, |j| &ring.all()[ring.slot(k + j)..]);
                 let read = (&rows[..lines], 0);
-                self.store(s, read, next.written(), (out, &part.band), &mut memory.sums);
+                self.store(s, read, next.written(), (out, &part.columns), &mut memory.sums);
             } else {
-                self.make_pieces(s, k, next, out, memory);
+                self.make_direct(s, k, next, out, memory);
             }
         }
     }
@@ -230,27 +235,28 @@ impl InPlace<'_> {
         to: &mut [f32],
         memory: &mut EdgeMemory,
     ) {
-        let (row, band) = (self.row(j), self.part.band.start * self.channels);
-        let in_band = |pixels| {
+        let (row, start) = (self.row(j), self.part.columns.start * self.channels);
+        let in_line = |pixels| {
             let samples = self.samples(pixels);
-            samples.start - band..samples.end - band
+            samples.start - start..samples.end - start
         };
         for edge in &self.edges {
             let line = aligned(&mut memory.lines, edge.pitch);
             edge.load(row, &self.part.reader.outside, line);
             let made = aligned(&mut memory.sums, edge.samples);
             along_row(s, (weights, 0.0), line, self.channels, made, |sum| sum);
-            let to = &mut to[in_band(edge.pixels)];
+            let to = &mut to[in_line(edge.pixels)];
             to.copy_from_slice(&made[..to.len()]);
         }
-        let to = &mut to[in_band(&self.pieces.middle)];
+        let to = &mut to[in_line(&self.split.middle)];
         let rows = [row, self.row(j + ROWS)].map(|row| &row[self.first()..]);
         along_picture_row(s, (weights, 0.0), rows.into(), self.channels, to);
     }
 
-    /// Makes the output rows from row `k` of the strip on, piece by piece, by a mask that is not separable.
+    /// Makes the output rows from row `k` of the strip on, both sides and then the middle, by a mask that is
+    /// not separable.
     #[inline(always)]
-    fn make_pieces<S: Samples>(
+    fn make_direct<S: Samples>(
         &self,
         s: S,
         k: usize,
@@ -276,7 +282,7 @@ impl InPlace<'_> {
         }
         let rows = lines_of(lines, |j| self.row(k + j));
         let read = (&rows[..lines], self.first());
-        self.store(s, read, next, (out, &self.pieces.middle), &mut memory.sums);
+        self.store(s, read, next, (out, &self.split.middle), &mut memory.sums);
     }
 
     /// Stores the sums of `pixels` of the output rows, from the samples of `rows` from index `from` on. The
@@ -355,36 +361,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pieces_cover_a_band_and_the_middle_reads_the_picture_only() {
+    fn a_split_covers_all_columns_and_the_middle_reads_the_picture_only() {
         let mut with_middle = 0;
-        for (columns, lanes) in [(1, 4), (3, 4), (3, 16), (15, 8), (63, 16)] {
-            let half = columns / 2;
+        for (mask_width, lanes) in [(1, 4), (3, 4), (3, 16), (15, 8), (63, 16)] {
+            let half = mask_width / 2;
             let masks = Masks {
                 row: None,
                 masks: Vec::new(),
                 combining: None,
-                size: (columns, 3),
+                size: (mask_width, 3),
             };
             for width in 1..200 {
-                for band in [0..width, 0..width / 2, width / 2..width, width / 3..width / 2] {
-                    let Some(found) = pieces(&masks, &band, width, lanes) else {
+                for columns in [0..width, 0..width / 2, width / 2..width, width / 3..width / 2] {
+                    let Some(found) = split_columns(&masks, &columns, width, lanes) else {
                         continue;
                     };
                     with_middle += 1;
-                    let Pieces { left, middle, right } = found;
+                    let ColumnSplit { left, middle, right } = found;
                     assert_eq!(
                         (left.start, right.end),
-                        (band.start, band.end),
-                        "{width} {band:?}"
+                        (columns.start, columns.end),
+                        "{width} {columns:?}"
                     );
                     assert_eq!(
                         (left.end, middle.end),
                         (middle.start, right.start),
-                        "{width} {band:?}"
+                        "{width} {columns:?}"
                     );
                     assert!(
                         middle.start >= half && middle.end + half <= width,
-                        "{width} {band:?}"
+                        "{width} {columns:?}"
                     );
                     assert!(middle.len().is_multiple_of(lanes) && !middle.is_empty());
                 }

@@ -47,8 +47,8 @@ impl Masks {
         self.size.1 + ROWS - 1
     }
 
-    /// Width in pixels of the bands that a plane is split into.
-    pub(super) fn band(&self, plane: &Plane) -> usize {
+    /// Width in pixels of the parts that a plane is split into.
+    pub(super) fn part_width(&self, plane: &Plane) -> usize {
         /// Samples of a ring that stays in the second-level cache.
         const RING: usize = 1 << 16;
         /// Samples of a ring of direct masks, which compute enough with each sample to load it from the next
@@ -66,8 +66,8 @@ impl Masks {
             lines.min(SUMS / self.masks.len())
         };
         let most = samples.max(LEAST).div_ceil(plane.channels);
-        let bands = plane.width.div_ceil(most);
-        plane.width.div_ceil(bands)
+        let parts = plane.width.div_ceil(most);
+        plane.width.div_ceil(parts)
     }
 
     /// Describes how a plane is filtered, with `vectors` vectors of `lanes` numbers of a row at once, rows in
@@ -83,17 +83,17 @@ impl Masks {
             (None, 1) => "direct".to_owned(),
             (None, masks) => format!("{masks} masks"),
         };
-        let bands = match geometry.width.div_ceil(self.band(geometry)) {
+        let parts = match geometry.width.div_ceil(self.part_width(geometry)) {
             1 => String::new(),
-            n => format!(", in {n} bands"),
+            n => format!(", in {n} parts"),
         };
         let place = if in_place { ", in place" } else { "" };
-        format!("{way}, {ROWS} rows of {vectors} vectors of {lanes} at once{place}{bands}")
+        format!("{way}, {ROWS} rows of {vectors} vectors of {lanes} at once{place}{parts}")
     }
 }
 
 impl Part<'_> {
-    /// Makes this band in all rows of the strip.
+    /// Makes these columns in all rows of the strip.
     #[inline(always)]
     pub(super) fn make_masks<S: Levels>(
         &self,
@@ -104,12 +104,12 @@ impl Part<'_> {
         memory: &mut MaskMemory,
         PartMemory { starts, work }: &mut PartMemory,
     ) {
-        if let Some(pieces) = self.in_place(kernel, layout, strip, S::LANES) {
-            self.make_in_place(s, (kernel, &pieces), layout, strip, &mut memory.in_place);
+        if let Some(split) = self.in_place(kernel, layout, strip, S::LANES) {
+            self.make_in_place(s, (kernel, &split), layout, strip, &mut memory.in_place);
             return;
         }
         let channels = self.reader.channels();
-        let samples = self.band.len() * channels;
+        let samples = self.columns.len() * channels;
         let len = samples.next_multiple_of(S::LANES);
         let halo = 2 * (kernel.size.0 / 2) * channels;
         let starts = room(starts, 2 * len);
@@ -161,7 +161,7 @@ impl Part<'_> {
             let stride = layout.planes()[strip.plane].stride;
             let later = strip.bytes.get((k + ROWS) * stride..).unwrap_or_default();
             let first = (strip.plane, self.first_row + k + ROWS + kernel.size.1 / 2);
-            let mut next = Next::of(self.reader.picture, first, (later, stride), &self.band);
+            let mut next = Next::of(self.reader.picture, first, (later, stride), &self.columns);
             for (taps, sums_of) in kernel.masks.iter().zip(all_sums.chunks_exact_mut(ROWS * len)) {
                 sums(s, taps, read, (starts, next), rows_of(sums_of), Unchanged);
                 next.rows = [&[]; 2 * ROWS];

@@ -20,7 +20,7 @@
 //! Where nothing is done to samples but to add them up, rows are read and results stored in place, without
 //! the first and the last step (in_place.rs).
 //!
-//! Planes are split into bands of columns if a ring of whole rows would exceed the second-level cache.
+//! Planes are split into parts of some columns if a ring of whole rows would exceed the second-level cache.
 //! Gaussians that are too wide for a mask are computed from a smaller picture (pyramid.rs).
 
 mod finish;
@@ -165,7 +165,8 @@ impl FloatFilter {
         };
         let loops = match &self.loops {
             FloatLoops::Masks(masks) => {
-                let in_place = in_place::pieces(masks, &(0..geometry.width), geometry.width, vectors.0);
+                let in_place =
+                    in_place::split_columns(masks, &(0..geometry.width), geometry.width, vectors.0);
                 let in_place = self.makes_in_place(masks, plane) && in_place.is_some();
                 masks.describe(geometry, vectors, in_place)
             }

@@ -1,4 +1,4 @@
-//! A band of columns of a strip: where its lines come from, and how its sums become rows of the result.
+//! Some columns of a strip: where its lines come from, and how its sums become rows of the result.
 
 use super::FloatFilter;
 use super::finish::{Row, needs_before};
@@ -46,16 +46,16 @@ pub(super) struct InPlaceMemory {
     pub(super) edges: EdgeMemory,
 }
 
-/// Scratch memory for pixels beside the middle.
+/// Scratch memory for columns at the sides of the middle.
 #[derive(Default)]
 pub(super) struct EdgeMemory {
-    /// The lines of a piece.
+    /// The lines of the columns at one side.
     pub(super) lines: Vec<f32>,
-    /// A piece of a line, or a vector of each output row.
+    /// What a line becomes, or a vector of each output row.
     pub(super) sums: Vec<f32>,
 }
 
-/// A band of columns of a strip.
+/// Some columns of a strip.
 pub(super) struct Part<'a> {
     pub(super) filter: &'a FloatFilter,
     pub(super) reader: Reader<'a>,
@@ -63,7 +63,7 @@ pub(super) struct Part<'a> {
     alpha: Option<Alpha>,
     /// True if this is alpha's own plane, by which the colours of other planes are divided.
     is_alpha: bool,
-    pub(super) band: Range<usize>,
+    pub(super) columns: Range<usize>,
     pub(super) span: Span,
     /// Rows of the plane.
     pub(super) height: usize,
@@ -72,12 +72,12 @@ pub(super) struct Part<'a> {
 }
 
 impl<'a> Part<'a> {
-    /// The part of the strip in `band`, which reads `halo` pixels more on both sides.
+    /// The part of the strip in `columns`, which reads `halo` pixels more on both sides.
     pub(super) fn new(
         filter: &'a FloatFilter,
         picture: Picture<'a>,
         strip: &Strip<'_>,
-        (band, halo): (Range<usize>, usize),
+        (columns, halo): (Range<usize>, usize),
     ) -> Part<'a> {
         let geometry = picture.layout.planes()[strip.plane];
         let channels = &filter.step.planes[strip.plane];
@@ -96,7 +96,7 @@ impl<'a> Part<'a> {
             filter,
             alpha,
             is_alpha,
-            span: Span::around(&band, halo, geometry.width, border),
+            span: Span::around(&columns, halo, geometry.width, border),
             reader: Reader {
                 picture,
                 plane: strip.plane,
@@ -105,13 +105,13 @@ impl<'a> Part<'a> {
                 alpha,
                 levels: filter.levels.as_ref().map(|levels| &levels[strip.plane]),
             },
-            band,
+            columns,
             height: geometry.height,
             first_row: strip.first_row,
         }
     }
 
-    /// Stores the biases of the band's samples, the start values of single sums.
+    /// Stores the biases of the samples of a row, the start values of single sums.
     pub(super) fn starts(&self, to: &mut [f32]) {
         let channels = &self.filter.step.planes[self.reader.plane];
         for pixel in to.chunks_mut(channels.len()) {
@@ -176,12 +176,12 @@ impl<S: Levels> FloatLoop<S> for FinishRow<'_, '_, '_> {
         } = memory;
         let (step, plane, y) = (&part.filter.step, part.reader.plane, part.first_row + k);
         let geometry = layout.planes()[plane];
-        let stored = part.reader.bytes(plane, y, &part.band);
+        let stored = part.reader.bytes(plane, y, &part.columns);
         let bytes = part.filter.format.bytes_per_sample();
-        let start = k * geometry.stride + part.band.start * geometry.channels * bytes;
+        let start = k * geometry.stride + part.columns.start * geometry.channels * bytes;
         let to = &mut strip.bytes[start..start + stored.len()];
         let sums = &mut all_sums[..samples];
-        let own = k * geometry.width + part.band.start..k * geometry.width + part.band.end;
+        let own = k * geometry.width + part.columns.start..k * geometry.width + part.columns.end;
         if part.is_alpha {
             let divisors = &mut room(convolved, own.end)[own.clone()];
             divisors.copy_from_slice(sums);
@@ -192,7 +192,7 @@ impl<S: Levels> FloatLoop<S> for FinishRow<'_, '_, '_> {
         let by: Option<&[f32]> = match part.alpha {
             Some(Alpha::Plane(alpha)) if part.filter.is_convolved(alpha) => Some(&convolved[own]),
             Some(Alpha::Plane(alpha)) => {
-                let stored = part.reader.bytes(alpha, y, &part.band);
+                let stored = part.reader.bytes(alpha, y, &part.columns);
                 let alphas = room(alphas, samples);
                 match &part.filter.levels {
                     Some(levels) => levels[alpha].read(s, stored, None, alphas),

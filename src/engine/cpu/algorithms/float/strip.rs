@@ -1,4 +1,4 @@
-//! The strips of one group: copied, or filtered band by band by masks or by a pyramid.
+//! The strips of one group: copied, or filtered some columns at a time by masks or by a pyramid.
 
 use super::masks::MaskMemory;
 use super::part::{Part, PartMemory};
@@ -52,12 +52,12 @@ impl<S: Levels> FloatLoop<S> for StripWork<'_> {
             let geometry = layout.planes()[strip.plane];
             match &filter.loops {
                 FloatLoops::Masks(masks) => {
-                    let pixels = masks.band(&geometry);
+                    let pixels = masks.part_width(&geometry);
                     let mut first = 0;
                     while first < geometry.width {
-                        let band = first..(first + pixels).min(geometry.width);
-                        first = band.end;
-                        let part = Part::new(filter, picture, &strip, (band, masks.size.0 / 2));
+                        let columns = first..(first + pixels).min(geometry.width);
+                        first = columns.end;
+                        let part = Part::new(filter, picture, &strip, (columns, masks.size.0 / 2));
                         part.make_masks(s, masks, layout, &mut strip, &mut memory.masks, &mut memory.part);
                     }
                 }

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! row                   0 1 2 3 4 5 6 7 8 9
-//! band 0..4, halo 2     2 1|0 1 2 3|4 5          inside 0..6, lead 2; the border reflects
-//! band 4..8, halo 2     2 3|4 5 6 7|8 9          inside 2..10, lead 0
+//! columns 0..4, halo 2  2 1|0 1 2 3|4 5          inside 0..6, lead 2; the border reflects
+//! columns 4..8, halo 2  2 3|4 5 6 7|8 9          inside 2..10, lead 0
 //! ```
 
 use crate::filter::Border;
@@ -39,14 +39,14 @@ impl Span {
         }
     }
 
-    /// A line of `band` with `halo` pixels on both sides, in rows of `width` pixels.
+    /// A line of `columns` with `halo` pixels on both sides, in rows of `width` pixels.
     pub(in crate::engine::cpu) fn around(
-        band: &Range<usize>,
+        columns: &Range<usize>,
         halo: usize,
         width: usize,
         border: Border,
     ) -> Span {
-        let pixels = band.start as i64 - halo as i64..(band.end + halo) as i64;
+        let pixels = columns.start as i64 - halo as i64..(columns.end + halo) as i64;
         Span::new(pixels, width, border)
     }
 }

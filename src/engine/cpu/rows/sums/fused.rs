@@ -112,14 +112,14 @@ pub(in crate::engine::cpu) struct Next<'a> {
 }
 
 impl<'a> Next<'a> {
-    /// The pixels of `band` that are first read, from row `y` of plane `plane` on, and those that are written
-    /// next, to the rows of the strip in `later`, which begin `stride` bytes apart. There are none behind the
-    /// strip's last row.
+    /// The pixels of `columns` that are first read, from row `y` of plane `plane` on, and those that are
+    /// written next, to the rows of the strip in `later`, which begin `stride` bytes apart. There are none
+    /// behind the strip's last row.
     pub(in crate::engine::cpu) fn of(
         picture: Picture<'a>,
         (plane, y): (usize, usize),
         (later, stride): (&'a [u8], usize),
-        band: &Range<usize>,
+        columns: &Range<usize>,
     ) -> Next<'a> {
         let (geometry, bytes) = (
             picture.layout.planes()[plane],
@@ -127,11 +127,11 @@ impl<'a> Next<'a> {
         );
         let mut rows: [&[u8]; 2 * ROWS] = [&[]; 2 * ROWS];
         if !later.is_empty() {
-            let from = band.start * geometry.channels * bytes;
-            let len = band.len() * geometry.channels * bytes;
+            let from = columns.start * geometry.channels * bytes;
+            let len = columns.len() * geometry.channels * bytes;
             let (read, written) = rows.split_at_mut(ROWS);
             for (y, read) in (y..geometry.height).zip(read) {
-                *read = picture.pixels((plane, y), band);
+                *read = picture.pixels((plane, y), columns);
             }
             for (row, written) in later.chunks(stride).zip(written) {
                 *written = &row[from..][..len];
