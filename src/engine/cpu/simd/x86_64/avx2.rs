@@ -36,30 +36,33 @@ const SORT: i32 = 0b11_01_10_00;
 
 /// Shuffle of each eight bytes: the first four go to even places, the others to odd ones.
 #[inline(always)]
-pub(super) unsafe fn mix_bytes() -> __m128i {
+pub(super) fn mix_bytes() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_setr_epi8(0, 4, 1, 5, 2, 6, 3, 7, 8, 12, 9, 13, 10, 14, 11, 15) }
 }
 
 /// Shuffle of sixteen bytes: the first eight go to even places, the others to odd ones.
 #[inline(always)]
-pub(super) unsafe fn merge_bytes() -> __m128i {
+pub(super) fn merge_bytes() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_setr_epi8(0, 8, 1, 9, 2, 10, 3, 11, 4, 12, 5, 13, 6, 14, 7, 15) }
 }
 
 /// [`mix_bytes`] for words.
 #[inline(always)]
-pub(super) unsafe fn mix_words() -> __m128i {
+pub(super) fn mix_words() -> __m128i {
     // SAFETY: SSE2 is part of x86-64.
     unsafe { _mm_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15) }
 }
 
 /// Adds to each word the word `by` places before it, within each half of a vector; `by` is the number of
 /// channels, or twice or four times that.
+///
+/// # Safety
+/// The machine has AVX2.
 #[inline(always)]
 unsafe fn add_before(words: __m256i, by: usize) -> __m256i {
-    // SAFETY: the caller has the proof of AVX2.
+    // SAFETY: this function requires AVX2.
     unsafe {
         let moved = match by {
             1 => _mm256_bslli_epi128::<2>(words),

@@ -34,9 +34,12 @@ impl<const VNNI: bool> Avx512<VNNI> {
 }
 
 /// Index that sorts groups of four bytes, if each quarter of a vector has one group of each of four inputs.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn fours_sorted(bytes: __m512i) -> __m512i {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         let fours = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
         _mm512_permutexvar_epi32(fours, bytes)
@@ -44,16 +47,22 @@ unsafe fn fours_sorted(bytes: __m512i) -> __m512i {
 }
 
 /// Index of 64-bit elements 0, 2, 4, 6, 1, 3, 5, 7: restores their order after packing two vectors.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn sorted(packed: __m512i) -> __m512i {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe { _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed) }
 }
 
 /// 32 words as 16 numbers, each a pair of words.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn paired(low: __m512i, high: __m512i) -> __m512i {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe { _mm512_or_si512(low, _mm512_slli_epi32::<16>(high)) }
 }
 
@@ -153,11 +162,14 @@ const fn byte_places_together<const C: usize>() -> [[u8; 64]; C] {
 }
 
 /// Words of `C` (2 to 4) vectors at these indices.
+///
+/// # Safety
+/// The machine has AVX-512F and BW.
 #[inline(always)]
 unsafe fn gathered<const C: usize>(words: &[__m512i; C], places: &[[u16; 32]; C]) -> [__m512i; C] {
     let mut gathered = *words;
     for k in 0..C {
-        // SAFETY: the caller has the proof of AVX-512F and BW.
+        // SAFETY: this function requires AVX-512F and BW.
         unsafe {
             // The instruction uses the bits of an index that two vectors need.
             let at = _mm512_loadu_si512(places[k].as_ptr().cast());

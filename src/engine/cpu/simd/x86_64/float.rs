@@ -7,9 +7,13 @@ use core::arch::x86_64::*;
 /// Transposes four rows within each 128 bits: quarter q of vector c holds lane 4q + c of all rows.
 macro_rules! columns_within_quarters {
     ($name:ident, $v:ty, $unpack_low:ident, $unpack_high:ident, $shuffle:ident) => {
+        /// Transposes four rows within each 128 bits.
+        ///
+        /// # Safety
+        /// The machine has the instructions.
         #[inline(always)]
         unsafe fn $name([a, b, c, d]: [$v; 4]) -> [$v; 4] {
-            // SAFETY: the caller has the proof of the instructions.
+            // SAFETY: this function requires the instructions.
             unsafe {
                 let (ab, cd) = ($unpack_low(a, b), $unpack_low(c, d));
                 let (ab_high, cd_high) = ($unpack_high(a, b), $unpack_high(c, d));
@@ -41,9 +45,12 @@ columns_within_quarters!(
 );
 
 /// Transposes four rows of four numbers.
+///
+/// # Safety
+/// The machine has AVX2.
 #[inline(always)]
 unsafe fn columns_of_doubles4([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
-    // SAFETY: the caller has the proof of AVX2.
+    // SAFETY: this function requires AVX2.
     unsafe {
         let (ac, bd) = (
             _mm256_permute2f128_pd::<0x20>(a, c),
@@ -63,9 +70,12 @@ unsafe fn columns_of_doubles4([a, b, c, d]: [__m256d; 4]) -> [__m256d; 4] {
 }
 
 /// Transposes eight rows of eight numbers.
+///
+/// # Safety
+/// The machine has AVX2.
 #[inline(always)]
 unsafe fn columns_of_singles8(a: [__m256; 8]) -> [__m256; 8] {
-    // SAFETY: the caller has the proof of AVX2.
+    // SAFETY: this function requires AVX2.
     unsafe {
         let upper = quarters_of_eight([a[0], a[1], a[2], a[3]]);
         let lower = quarters_of_eight([a[4], a[5], a[6], a[7]]);
@@ -83,9 +93,12 @@ unsafe fn columns_of_singles8(a: [__m256; 8]) -> [__m256; 8] {
 }
 
 /// The first and third, then the second and fourth quarters of two vectors.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn even_and_odd_quarters(a: __m512d, b: __m512d) -> [__m512d; 2] {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         [
             _mm512_shuffle_f64x2::<0b10_00_10_00>(a, b),
@@ -95,9 +108,12 @@ unsafe fn even_and_odd_quarters(a: __m512d, b: __m512d) -> [__m512d; 2] {
 }
 
 /// Transposes four rows of four quarters.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn columns_of_quarters([a, b, c, d]: [__m512d; 4]) -> [__m512d; 4] {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         let ([even, odd], [even_below, odd_below]) =
             (even_and_odd_quarters(a, b), even_and_odd_quarters(c, d));
@@ -108,9 +124,12 @@ unsafe fn columns_of_quarters([a, b, c, d]: [__m512d; 4]) -> [__m512d; 4] {
 }
 
 /// Transposes eight rows of eight numbers.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn columns_of_doubles8(a: [__m512d; 8]) -> [__m512d; 8] {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         // Quarter q holds lane 2q of two neighbouring rows, and lane 2q + 1.
         let low = columns_of_quarters([
@@ -130,9 +149,12 @@ unsafe fn columns_of_doubles8(a: [__m512d; 8]) -> [__m512d; 8] {
 }
 
 /// Transposes sixteen rows of sixteen numbers.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn columns_of_singles16(a: [__m512; 16]) -> [__m512; 16] {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         let fours = [
             quarters_of_sixteen([a[0], a[1], a[2], a[3]]),
@@ -159,24 +181,36 @@ unsafe fn columns_of_singles16(a: [__m512; 16]) -> [__m512; 16] {
     }
 }
 
+/// Four words from `from` on, as numbers of 64 bits.
+///
+/// # Safety
+/// The machine has AVX2, and four words are readable at `from`.
 #[inline(always)]
 unsafe fn doubles4_of_words(from: *const u16) -> __m256d {
-    // SAFETY: the caller has the proof of AVX2 and of four numbers.
+    // SAFETY: this function requires AVX2, and what is read at `from`.
     unsafe { _mm256_cvtepi32_pd(_mm_cvtepu16_epi32(_mm_loadl_epi64(from.cast()))) }
 }
 
+/// Stores numbers from 0 to 65535 as four words from `to` on, without their fractions.
+///
+/// # Safety
+/// The machine has AVX2, and four words are writable at `to`.
 #[inline(always)]
 unsafe fn doubles4_to_words(value: __m256d, to: *mut u16) {
-    // SAFETY: the caller has the proof of AVX2 and of room for four numbers.
+    // SAFETY: this function requires AVX2, and what is written at `to`.
     unsafe {
         let numbers = _mm256_cvttpd_epi32(value);
         _mm_storel_epi64(to.cast(), _mm_packus_epi32(numbers, numbers));
     }
 }
 
+/// A bit for each number that lies further than `within` from the half between two integers.
+///
+/// # Safety
+/// The machine has AVX2.
 #[inline(always)]
 unsafe fn doubles4_far(value: __m256d, within: __m256d) -> u32 {
-    // SAFETY: the caller has the proof of AVX2.
+    // SAFETY: this function requires AVX2.
     unsafe {
         let from_half = _mm256_sub_pd(_mm256_sub_pd(value, _mm256_floor_pd(value)), _mm256_set1_pd(0.5));
         let distance = _mm256_andnot_pd(_mm256_set1_pd(-0.0), from_half);
@@ -184,15 +218,23 @@ unsafe fn doubles4_far(value: __m256d, within: __m256d) -> u32 {
     }
 }
 
+/// Eight words from `from` on, as numbers of 32 bits.
+///
+/// # Safety
+/// The machine has AVX2, and eight words are readable at `from`.
 #[inline(always)]
 unsafe fn singles8_of_words(from: *const u16) -> __m256 {
-    // SAFETY: the caller has the proof of AVX2 and of eight numbers.
+    // SAFETY: this function requires AVX2, and what is read at `from`.
     unsafe { _mm256_cvtepi32_ps(_mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()))) }
 }
 
+/// Stores numbers from 0 to 65535 as eight words from `to` on, without their fractions.
+///
+/// # Safety
+/// The machine has AVX2, and eight words are writable at `to`.
 #[inline(always)]
 unsafe fn singles8_to_words(value: __m256, to: *mut u16) {
-    // SAFETY: the caller has the proof of AVX2 and of room for eight numbers.
+    // SAFETY: this function requires AVX2, and what is written at `to`.
     unsafe {
         let numbers = _mm256_cvttps_epi32(value);
         let words = _mm_packus_epi32(
@@ -203,9 +245,13 @@ unsafe fn singles8_to_words(value: __m256, to: *mut u16) {
     }
 }
 
+/// A bit for each number that lies further than `within` from the half between two integers.
+///
+/// # Safety
+/// The machine has AVX2.
 #[inline(always)]
 unsafe fn singles8_far(value: __m256, within: __m256) -> u32 {
-    // SAFETY: the caller has the proof of AVX2.
+    // SAFETY: this function requires AVX2.
     unsafe {
         let from_half = _mm256_sub_ps(_mm256_sub_ps(value, _mm256_floor_ps(value)), _mm256_set1_ps(0.5));
         let distance = _mm256_andnot_ps(_mm256_set1_ps(-0.0), from_half);
@@ -213,15 +259,23 @@ unsafe fn singles8_far(value: __m256, within: __m256) -> u32 {
     }
 }
 
+/// Eight words from `from` on, as numbers of 64 bits.
+///
+/// # Safety
+/// The machine has AVX-512F, and eight words are readable at `from`.
 #[inline(always)]
 unsafe fn doubles8_of_words(from: *const u16) -> __m512d {
-    // SAFETY: the caller has the proof of AVX-512F and of eight numbers.
+    // SAFETY: this function requires AVX-512F, and what is read at `from`.
     unsafe { _mm512_cvtepi32_pd(_mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()))) }
 }
 
+/// Stores numbers from 0 to 65535 as eight words from `to` on, without their fractions.
+///
+/// # Safety
+/// The machine has AVX-512F, and eight words are writable at `to`.
 #[inline(always)]
 unsafe fn doubles8_to_words(value: __m512d, to: *mut u16) {
-    // SAFETY: the caller has the proof of AVX-512F and of room for eight numbers.
+    // SAFETY: this function requires AVX-512F, and what is written at `to`.
     unsafe {
         let numbers = _mm512_cvttpd_epi32(value);
         let words = _mm_packus_epi32(
@@ -232,9 +286,13 @@ unsafe fn doubles8_to_words(value: __m512d, to: *mut u16) {
     }
 }
 
+/// A bit for each number that lies further than `within` from the half between two integers.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn doubles8_far(value: __m512d, within: __m512d) -> u32 {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         let floor = floor_of_doubles8(value);
         let from_half = _mm512_sub_pd(_mm512_sub_pd(value, floor), _mm512_set1_pd(0.5));
@@ -242,21 +300,33 @@ unsafe fn doubles8_far(value: __m512d, within: __m512d) -> u32 {
     }
 }
 
+/// Sixteen words from `from` on, as numbers of 32 bits.
+///
+/// # Safety
+/// The machine has AVX-512F, and sixteen words are readable at `from`.
 #[inline(always)]
 unsafe fn singles16_of_words(from: *const u16) -> __m512 {
-    // SAFETY: the caller has the proof of AVX-512F and of sixteen numbers.
+    // SAFETY: this function requires AVX-512F, and what is read at `from`.
     unsafe { _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast()))) }
 }
 
+/// Stores numbers from 0 to 65535 as sixteen words from `to` on, without their fractions.
+///
+/// # Safety
+/// The machine has AVX-512F, and sixteen words are writable at `to`.
 #[inline(always)]
 unsafe fn singles16_to_words(value: __m512, to: *mut u16) {
-    // SAFETY: the caller has the proof of AVX-512F and of room for sixteen numbers.
+    // SAFETY: this function requires AVX-512F, and what is written at `to`.
     unsafe { _mm256_storeu_si256(to.cast(), _mm512_cvtepi32_epi16(_mm512_cvttps_epi32(value))) }
 }
 
+/// A bit for each number that lies further than `within` from the half between two integers.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn singles16_far(value: __m512, within: __m512) -> u32 {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         let floor = _mm512_roundscale_ps::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value);
         let from_half = _mm512_sub_ps(_mm512_sub_ps(value, floor), _mm512_set1_ps(0.5));
@@ -539,45 +609,69 @@ macro_rules! samples {
     };
 }
 
+/// Eight numbers of 16 bits from `from` on.
+///
+/// # Safety
+/// The machine has F16C, and eight numbers of 16 bits are readable at `from`.
 #[inline(always)]
 unsafe fn singles8_of_halves(from: *const u8) -> __m256 {
-    // SAFETY: the caller has the proof of F16C and of eight numbers.
+    // SAFETY: this function requires F16C, and what is read at `from`.
     unsafe { _mm256_cvtph_ps(_mm_loadu_si128(from.cast())) }
 }
 
+/// Stores the numbers as eight of 16 bits from `to` on, rounded to nearest even.
+///
+/// # Safety
+/// The machine has F16C, and eight numbers of 16 bits are writable at `to`.
 #[inline(always)]
 unsafe fn singles8_to_halves(value: __m256, to: *mut u8) {
-    // SAFETY: the caller has the proof of F16C and of room for eight numbers.
+    // SAFETY: this function requires F16C, and what is written at `to`.
     unsafe { _mm_storeu_si128(to.cast(), _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(value)) }
 }
 
+/// Sixteen numbers of 16 bits from `from` on.
+///
+/// # Safety
+/// The machine has AVX-512F, and sixteen numbers of 16 bits are readable at `from`.
 #[inline(always)]
 unsafe fn singles16_of_halves(from: *const u8) -> __m512 {
-    // SAFETY: the caller has the proof of AVX-512F and of sixteen numbers.
+    // SAFETY: this function requires AVX-512F, and what is read at `from`.
     unsafe { _mm512_cvtph_ps(_mm256_loadu_si256(from.cast())) }
 }
 
+/// Stores the numbers as sixteen of 16 bits from `to` on, rounded to nearest even.
+///
+/// # Safety
+/// The machine has AVX-512F, and sixteen numbers of 16 bits are writable at `to`.
 #[inline(always)]
 unsafe fn singles16_to_halves(value: __m512, to: *mut u8) {
-    // SAFETY: the caller has the proof of AVX-512F and of room for sixteen numbers.
+    // SAFETY: this function requires AVX-512F, and what is written at `to`.
     unsafe {
         let halves = _mm512_cvtps_ph::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(value);
         _mm256_storeu_si256(to.cast(), halves);
     }
 }
 
+/// Every NaN as the quiet NaN.
+///
+/// # Safety
+/// The machine has AVX2.
 #[inline(always)]
 unsafe fn singles8_quiet(value: __m256) -> __m256 {
-    // SAFETY: the caller has the proof of AVX2.
+    // SAFETY: this function requires AVX2.
     unsafe {
         let is_nan = _mm256_cmp_ps::<_CMP_UNORD_Q>(value, value);
         _mm256_blendv_ps(value, _mm256_set1_ps(f32::NAN), is_nan)
     }
 }
 
+/// Every NaN as the quiet NaN.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn singles16_quiet(value: __m512) -> __m512 {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe {
         let is_nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
         _mm512_mask_mov_ps(value, is_nan, _mm512_set1_ps(f32::NAN))
@@ -620,9 +714,13 @@ macro_rules! exact {
     };
 }
 
+/// The integers at or below the numbers.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn floor_of_doubles8(value: __m512d) -> __m512d {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe { _mm512_roundscale_pd::<{ _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC }>(value) }
 }
 

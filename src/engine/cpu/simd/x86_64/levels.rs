@@ -140,8 +140,11 @@ impl Levels for Singles16 {
 }
 
 /// Clamps to 0 to `largest`; NaN becomes 0.
+///
+/// # Safety
+/// The machine has AVX-512F.
 #[inline(always)]
 unsafe fn within(value: __m512, largest: __m512) -> __m512 {
-    // SAFETY: the caller has the proof of AVX-512F.
+    // SAFETY: this function requires AVX-512F.
     unsafe { _mm512_min_ps(_mm512_max_ps(value, _mm512_setzero_ps()), largest) }
 }

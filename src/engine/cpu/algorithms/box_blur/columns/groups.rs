@@ -298,8 +298,9 @@ impl<const ARE_SUMS: bool> MakeOf<'_, ARE_SUMS> {
     /// Makes a step's results from sample `x` on, from those at `above`.
     ///
     /// # Safety
-    /// The step's columns, those that the mask reaches on either side, and the step's remainders are
-    /// readable; 4 LANES bytes are readable at `above` and writable at `to`.
+    /// Each line of `column` and `groups` has 2 LANES readable words from `x / 2` on, and each of
+    /// `remainders` as many that are readable and writable; 4 LANES bytes are readable at `above` and
+    /// writable at `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, above: *const u8, to: *mut u8) {
         let Make {
@@ -309,7 +310,8 @@ impl<const ARE_SUMS: bool> MakeOf<'_, ARE_SUMS> {
             remainders,
             ..
         } = &self.0;
-        // SAFETY: this function requires all that is read and written here.
+        // SAFETY: a vector is 2 LANES words, as many as this function requires of each line from `x / 2` on,
+        // and of bytes 4 LANES, as many as it requires at `above` and `to`.
         unsafe {
             let load = |from: *const u16| simd.load(from.add(x / 2));
             let mut windows = groups[0].map(load);

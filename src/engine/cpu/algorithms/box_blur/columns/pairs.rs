@@ -342,11 +342,13 @@ impl<const COLUMNS: usize> Make<'_, COLUMNS> {
     /// Makes a step's results from sample `x` on, from those at `above`.
     ///
     /// # Safety
-    /// The step's columns, those that the mask reaches on either side, and the step's remainders are
-    /// readable; 4 LANES bytes are readable at `above` and writable at `to`.
+    /// The step's columns, and those that the mask reaches on either side, are readable; each line of
+    /// `remainders` has 2 LANES words from `x / 2` on that are readable and writable; 4 LANES bytes are
+    /// readable at `above` and writable at `to`.
     #[inline(always)]
     unsafe fn step<L: Simd>(&self, simd: L, c: &Constants<L::V>, x: usize, above: *const u8, to: *mut u8) {
-        // SAFETY: this function requires all that is read and written here.
+        // SAFETY: this function requires the columns that `windows` reads, and for `store` 2 LANES words of
+        // each line of remainders and 4 LANES bytes at `above` and `to`.
         unsafe {
             let windows = self.windows(simd, x);
             let kept = self.remainders.map(|line| line.add(x / 2));

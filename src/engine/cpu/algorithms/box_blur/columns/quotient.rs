@@ -123,7 +123,8 @@ impl<T: Copy> Constants<T> {
         above: *const u8,
         to: *mut u8,
     ) {
-        // SAFETY: this function requires all that is read and written here.
+        // SAFETY: a vector is 4 LANES bytes or 2 LANES words, as many as this function requires at `to` and
+        // at each of `kept`, and at `above`, which is read without `ARE_SUMS` alone.
         unsafe {
             if ARE_SUMS {
                 for value in &mut values {
