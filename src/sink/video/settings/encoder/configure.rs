@@ -4,6 +4,7 @@ use super::hdr::Hdr;
 use super::quality::{QUALITY_KEYS, Quality, check_preset, check_quality, quality_of, without_effect};
 use crate::frame::{FieldOrder, Rational};
 use crate::media::ffmpeg::{AvFormat, Encoder};
+use std::fmt;
 
 /// What the user asked of the encoder.
 pub(in crate::sink::video) struct RequestedSettings<'a> {
@@ -26,106 +27,173 @@ pub(in crate::sink::video) fn configure(
     name: &str,
     requested: &RequestedSettings<'_>,
 ) -> Result<(String, Vec<(String, String)>), String> {
-    let mut settings = String::new();
-    let refused = |key: &str, value: &str, e: &dyn std::fmt::Display| {
-        format!("the encoder {name} refuses {key}={value}: {e}")
+    let mut target = Target {
+        encoder,
+        name,
+        requested,
     };
-    let given = |key: &str| requested.options.iter().any(|(k, _)| k == key);
-    let set = |encoder: &mut Encoder, key: &str, value: &str| {
-        encoder.set(key, value).map_err(|e| refused(key, value, &e))
-    };
-    if let Some(preset) = requested.preset {
-        let key = [
-            (c"preset", "preset"),
-            (c"cpu-used", "cpu-used"),
-            (c"speed", "speed"),
-        ]
-        .into_iter()
-        .find(|(key, _)| encoder.has(key))
-        .map(|(_, key)| key)
-        .ok_or_else(|| format!("the encoder {name} has no presets; leave --preset out"))?;
-        check_preset(name, key, preset)?;
-        set(encoder, key, preset)?;
-        settings = format!(", {key} {preset}");
-    } else if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("cpu-used") {
-        // Their own default is meant for a night, not for a run.
-        set(encoder, "cpu-used", if name == "libvpx-vp9" { "2" } else { "6" })?;
+    let preset = target.set_preset()?;
+    target.set_profile()?;
+    let quality = target.set_quality()?;
+    let left = target.set_options()?;
+    Ok((format!("{quality}{preset}"), left))
+}
+
+/// An encoder before it is opened, and what is asked of it.
+struct Target<'a> {
+    encoder: &'a mut Encoder,
+    name: &'a str,
+    requested: &'a RequestedSettings<'a>,
+}
+
+impl Target<'_> {
+    /// True if the user gives the option.
+    fn is_given(&self, key: &str) -> bool {
+        self.requested.options.iter().any(|(k, _)| k == key)
     }
-    if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("row-mt") {
-        set(encoder, "row-mt", "1")?;
+
+    fn refused(&self, key: &str, value: &str, error: &dyn fmt::Display) -> String {
+        format!("the encoder {} refuses {key}={value}: {error}", self.name)
     }
-    if name == "dnxhd" && !given("profile") && !given("b") {
-        set(encoder, "profile", dnxhr(requested.format))?;
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let set = self.encoder.set(key, value);
+        set.map_err(|error| self.refused(key, value, &error))
     }
-    let (knob, default) = quality_of(name);
-    let chosen_otherwise = QUALITY_KEYS.iter().any(|key| given(key));
-    if let Some(quality) = requested.quality {
+
+    /// Sets an option that the user does not give.
+    fn set_unless_given(&mut self, key: &str, value: &str) -> Result<(), String> {
+        match self.is_given(key) {
+            true => Ok(()),
+            false => self.set(key, value),
+        }
+    }
+
+    /// True for the encoders of VP9 and AV1 whose speed is a number.
+    fn has_cpu_used(&self) -> bool {
+        matches!(self.name, "libvpx-vp9" | "libaom-av1")
+    }
+
+    /// Sets the preset, or else a speed. Gives the preset in words.
+    fn set_preset(&mut self) -> Result<String, String> {
+        let mut words = String::new();
+        if let Some(preset) = self.requested.preset {
+            let key = [
+                (c"preset", "preset"),
+                (c"cpu-used", "cpu-used"),
+                (c"speed", "speed"),
+            ]
+            .into_iter()
+            .find(|(key, _)| self.encoder.has(key))
+            .map(|(_, key)| key)
+            .ok_or_else(|| format!("the encoder {} has no presets; leave --preset out", self.name))?;
+            check_preset(self.name, key, preset)?;
+            self.set(key, preset)?;
+            words = format!(", {key} {preset}");
+        } else if self.has_cpu_used() {
+            // Their own default is meant for a night, not for a run.
+            let speed = if self.name == "libvpx-vp9" { "2" } else { "6" };
+            self.set_unless_given("cpu-used", speed)?;
+        }
+        if self.has_cpu_used() {
+            self.set_unless_given("row-mt", "1")?;
+        }
+        Ok(words)
+    }
+
+    /// Sets the profile of DNxHR.
+    fn set_profile(&mut self) -> Result<(), String> {
+        if self.name == "dnxhd" && !self.is_given("b") {
+            self.set_unless_given("profile", dnxhr(self.requested.format))?;
+        }
+        Ok(())
+    }
+
+    /// The quality that is asked for, or else the encoder's usual one where no option chooses it.
+    fn wanted_quality(&self, default: Option<f64>) -> Result<Option<f64>, String> {
+        let Some(quality) = self.requested.quality else {
+            let is_chosen = QUALITY_KEYS.iter().any(|key| self.is_given(key));
+            return Ok(default.filter(|_| !is_chosen));
+        };
+        let name = self.name;
         check_quality(name, quality)?;
         let other = |(key, _): &&(String, String)| without_effect(name).contains(&key.as_str());
-        if let Some((key, value)) = requested.options.iter().find(other) {
-            return Err(format!(
+        match self.requested.options.iter().find(other) {
+            Some((key, value)) => Err(format!(
                 "--quality and --encoder-option {key}={value} each choose the quality of {name}; give one of \
                  the two"
-            ));
+            )),
+            None => Ok(Some(quality)),
         }
     }
-    let quality = requested.quality.or(default.filter(|_| !chosen_otherwise));
-    match (knob, quality) {
-        (Quality::Option(key), Some(value)) => {
-            let text = plain(value);
-            set(encoder, key, &text)?;
-            if matches!(name, "libvpx-vp9" | "libaom-av1") && !given("b") {
-                set(encoder, "b", "0")?;
+
+    /// Sets the quality, and the bit rate that it needs. Gives the quality in words.
+    fn set_quality(&mut self) -> Result<String, String> {
+        let name = self.name;
+        let (knob, default) = quality_of(name);
+        match (knob, self.wanted_quality(default)?) {
+            (Quality::Option(key), Some(value)) => {
+                let text = plain(value);
+                self.set(key, &text)?;
+                if self.has_cpu_used() {
+                    self.set_unless_given("b", "0")?;
+                }
+                if name == "libvpx" {
+                    // Here the rate is a ceiling, and without one the quality is not reached.
+                    self.set_unless_given("b", &bit_rate(self.requested, 0.5))?;
+                }
+                Ok(format!(", {key} {text}"))
             }
-            if name == "libvpx" && !given("b") {
-                // Here the rate is a ceiling, and without one the quality is not reached.
-                set(encoder, "b", &bit_rate(requested, 0.5))?;
+            (Quality::Quantiser, Some(value)) => {
+                if !(0.0..=1000.0).contains(&value) {
+                    return Err(format!(
+                        "a quality of {value} is out of range for the encoder {name}"
+                    ));
+                }
+                self.encoder.set_quantiser(value);
+                Ok(format!(", quantiser {}", plain(value)))
             }
-            settings = format!(", {key} {text}{settings}");
-        }
-        (Quality::Quantiser, Some(value)) => {
-            if !(0.0..=1000.0).contains(&value) {
-                return Err(format!(
-                    "a quality of {value} is out of range for the encoder {name}"
-                ));
-            }
-            encoder.set_quantiser(value);
-            settings = format!(", quantiser {}{settings}", plain(value));
-        }
-        (Quality::None, Some(_)) => {
-            return Err(format!(
+            (Quality::None, Some(_)) => Err(format!(
                 "the encoder {name} has no single number for its quality; leave --quality out, or set its \
                  own options with --encoder-option"
-            ));
-        }
-        (_, None) => {
-            if name == "libopenh264" && !given("b") {
-                set(encoder, "b", &bit_rate(requested, 0.2))?;
+            )),
+            (_, None) => {
+                if name == "libopenh264" {
+                    self.set_unless_given("b", &bit_rate(self.requested, 0.2))?;
+                }
+                Ok(String::new())
             }
         }
     }
-    let mut left = Vec::new();
-    let mut extra = library_options(name, requested);
-    for (key, value) in requested.options {
-        if let Some((_, ours)) = extra.iter_mut().find(|(k, _)| k == key) {
-            // The user's come last and so have the last word.
-            *ours = format!("{ours}:{value}");
-            continue;
+
+    /// Sets the user's options, those of the encoder's library and the GOP time code. Gives the options that
+    /// the encoder does not know.
+    fn set_options(&mut self) -> Result<Vec<(String, String)>, String> {
+        let requested = self.requested;
+        let mut left = Vec::new();
+        let mut extra = library_options(self.name, requested);
+        for (key, value) in requested.options {
+            if let Some((_, ours)) = extra.iter_mut().find(|(k, _)| k == key) {
+                // The user's come last and so have the last word.
+                *ours = format!("{ours}:{value}");
+                continue;
+            }
+            match self.encoder.set(key, value) {
+                Ok(()) => {}
+                Err(e) if e.is_option_not_found() => left.push((key.clone(), value.clone())),
+                Err(e) => return Err(self.refused(key, value, &e)),
+            }
         }
-        match encoder.set(key, value) {
-            Ok(()) => {}
-            Err(e) if e.is_option_not_found() => left.push((key.clone(), value.clone())),
-            Err(e) => return Err(refused(key, value, &e)),
+        for (key, value) in extra {
+            self.set(&key, &value)?;
         }
+        if let Some(code) = requested.hdr.gop.as_deref()
+            && takes_gop_code(self.name, requested)
+        {
+            self.set_unless_given("gop_timecode", code)?;
+        }
+        Ok(left)
     }
-    for (key, value) in extra {
-        set(encoder, &key, &value)?;
-    }
-    let takes_code = takes_gop_code(name, requested) && !given("gop_timecode");
-    if let Some(code) = requested.hdr.gop.as_deref().filter(|_| takes_code) {
-        set(encoder, "gop_timecode", code)?;
-    }
-    Ok((settings, left))
 }
 
 /// True if the encoder states the GOP time code of these frames: numbers are dropped at NTSC's rates alone.
