@@ -1,26 +1,24 @@
 //! `framepipe bench kernels`.
 
+use super::{FULL_HD, SMALL, WorkArguments};
 use crate::cli::Failure;
 use crate::cli::commands::bench::Common;
-use crate::cli::commands::bench::axis::{BlockChoice, Measured, ScopeName, Size, algorithms, filters};
-use crate::cli::commands::bench::run::{Axes, Run};
+use crate::cli::commands::bench::axis::{BlockChoice, Measured, ScopeName, Size, algorithms};
+use crate::cli::commands::bench::run::Run;
 use crate::cli::options::engine::{MemoryName, SimdName};
 use crate::cli::process::limits::count;
 use clap::{Args, ValueEnum};
-use framepipe::filter::{Algorithm, Border, Filter};
-use framepipe::frame::PixelFormat;
+use framepipe::filter::Algorithm;
 use framepipe::program::bench::{Scope, Subject};
 use std::num::NonZeroUsize;
 
 /// The sweep's axes.
 #[derive(Debug, Clone, Args)]
+#[command(
+    mut_arg("sizes", |sizes| sizes.help("Frame sizes [default: 1920x1080 and 3840x2160]")),
+    mut_arg("formats", |formats| formats.default_value("gray,rgb24"))
+)]
 pub(crate) struct KernelsArguments {
-    /// Masks by their size: a Gaussian of each.
-    #[arg(long, value_name = "K", value_delimiter = ',', default_values_t = [3, 7, 15])]
-    mask_sizes: Vec<usize>,
-    /// Masks by name instead, such as laplacian8; may be given several times.
-    #[arg(short, long = "filter", value_name = "SPEC", conflicts_with = "mask_sizes")]
-    filters: Vec<Filter>,
     /// What is measured: reference, cpu, cuda [default: all that this machine has].
     #[arg(long, value_enum, value_name = "NAME", value_delimiter = ',')]
     engines: Vec<Measured>,
@@ -39,20 +37,8 @@ pub(crate) struct KernelsArguments {
     /// Blocks of the card's kernels, such as 32x8; auto is the variant's own.
     #[arg(long, value_name = "WxH", value_delimiter = ',', default_value = "auto")]
     blocks: Vec<BlockChoice>,
-    /// Frame sizes [default: 1920x1080 and 3840x2160].
-    #[arg(long, value_name = "WxH", value_delimiter = ',')]
-    sizes: Vec<Size>,
-    /// Pixel formats.
-    #[arg(
-        long,
-        value_name = "FORMAT",
-        value_delimiter = ',',
-        default_value = "gray,rgb24"
-    )]
-    formats: Vec<PixelFormat>,
-    /// What pixels outside the frame are.
-    #[arg(long, value_name = "MODE", default_value_t)]
-    border: Border,
+    #[command(flatten)]
+    work: WorkArguments,
     /// What times cover on a card [default: kernel, and all of them for the first variant and block].
     #[arg(long, value_enum, value_name = "SCOPE", value_delimiter = ',')]
     scopes: Vec<ScopeName>,
@@ -62,11 +48,13 @@ pub(crate) struct KernelsArguments {
 
 impl KernelsArguments {
     fn sizes(&self) -> Vec<Size> {
-        let size = |width, height| Size { width, height };
-        match (&self.sizes[..], self.common.quick) {
-            ([], true) => vec![size(640, 360)],
-            ([], false) => vec![size(1920, 1080), size(3840, 2160)],
-            (sizes, _) => sizes.to_vec(),
+        let ultra_hd = Size {
+            width: 3840,
+            height: 2160,
+        };
+        match self.common.quick {
+            true => self.work.sizes(&[SMALL]),
+            false => self.work.sizes(&[FULL_HD, ultra_hd]),
         }
     }
 
@@ -117,7 +105,7 @@ impl KernelsArguments {
 
 /// Measures the sweep.
 pub(in crate::cli::commands::bench) fn run(arguments: &KernelsArguments) -> Result<(), Failure> {
-    let filters = filters(&arguments.filters, &arguments.mask_sizes)?;
+    let filters = arguments.work.filters()?;
     let mut run = Run::start(&arguments.common)?;
     let engines = run.engines(&arguments.engines)?;
     let mut subjects = Vec::new();
@@ -134,12 +122,8 @@ pub(in crate::cli::commands::bench) fn run(arguments: &KernelsArguments) -> Resu
         [] => vec![Algorithm::Direct, Algorithm::Separable],
         asked => asked.to_vec(),
     };
-    let axes = Axes {
-        sizes: &arguments.sizes(),
-        formats: &arguments.formats,
-        filters: &filters,
-        border: arguments.border,
-    };
+    let sizes = arguments.sizes();
+    let axes = arguments.work.axes(&filters, &sizes);
     let is_asked = !arguments.algorithms.is_empty();
     let jobs = axes.jobs(|filter| algorithms(&asked, filter, is_asked), &subjects);
     let sweep = run.measure("kernels", &jobs, |_, _| {})?;
