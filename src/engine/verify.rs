@@ -34,7 +34,7 @@ pub struct Comparison {
     pub differences: u64,
     /// The largest difference, in levels; of floating-point samples in numbers that lie between.
     pub largest: u32,
-    /// Frames left out, since the engine cannot filter them as requested: floating-point samples, most of them.
+    /// Frames left out, most of them of floating-point samples: the engine cannot filter them as requested.
     pub left_out: u64,
 }
 

@@ -190,9 +190,9 @@ impl Layout {
     }
 
     /// A layout whose planes lie where another library put them: `places` are (offset, stride) in bytes of
-    /// each plane in a block of `size` bytes. Planes to read may overlap; [`ImageMut`](crate::frame::ImageMut)
-    /// refuses them. The last row of a plane may end where its pixels do. A plane of one row may have any
-    /// stride that is no shorter than the row; the layout states at most `size`.
+    /// each plane in a block of `size` bytes. Planes to read may overlap, which
+    /// [`ImageMut`](crate::frame::ImageMut) refuses. The last row of a plane may end where its pixels do. A
+    /// plane of one row may have any stride that is no shorter than the row; the layout has at most `size`.
     ///
     /// # Errors
     /// [`LayoutError::Places`] unless there is one place for each plane; [`LayoutError::PlaneOutside`] if a
