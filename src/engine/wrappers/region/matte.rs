@@ -5,7 +5,7 @@ use super::{Pairing, RegionError};
 use crate::engine::wrappers::luma::{luma_rows, rows_at, take};
 use crate::frame::{Channel, ColourModel, Frame, Metadata, Range, RangeChange, Remarks, Turn};
 use std::error::Error;
-use std::ops;
+use std::{iter, ops};
 use std::sync::Arc;
 
 /// A source of mattes: one for each frame, or a single one for all.
@@ -115,7 +115,12 @@ impl Matte {
             1 => sums,
             2 => spread::<2>(&sums),
             3 => spread::<3>(&sums),
-            _ => spread::<4>(&sums),
+            4 => spread::<4>(&sums),
+            // The channels of an OpenEXR file may be any number.
+            _ => {
+                let each = sums.iter();
+                each.flat_map(|&sum| iter::repeat_n(sum, repeat)).collect()
+            }
         }
     }
 
@@ -341,6 +346,19 @@ mod tests {
         assert_eq!(sum(1, 1, (1, 1)), (9, 255));
         assert_eq!(sum(1, 2, (1, 0)), (9, 255));
         assert_eq!(sum(0, 0, (2, 2)), (45, 9 * 255));
+    }
+
+    #[test]
+    fn each_channel_has_the_weight_of_its_pixel() {
+        let words: Vec<u16> = (1..=6).collect();
+        let matte = Matte::of(picture(PixelFormat::GRAY, &words, 3), "m").unwrap();
+        for channels in 1..=40 {
+            let sums = matte.sums(1..3, 1, (0, 0), channels);
+            assert_eq!(sums.len(), 2 * channels);
+            for (index, sum) in sums.into_iter().enumerate() {
+                assert_eq!(sum as usize, 5 + index / channels, "{channels} {index}");
+            }
+        }
     }
 
     #[test]
