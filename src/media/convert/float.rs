@@ -206,7 +206,7 @@ fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> 
 }
 
 /// Reads a component of row `y`: floating-point numbers as they are, integers as parts of their white.
-fn read(frame: &Frame, place: Component, y: usize, colour: Colour, line: &mut [f32]) {
+pub(super) fn read(frame: &Frame, place: Component, y: usize, colour: Colour, line: &mut [f32]) {
     let (row, format) = (frame.row(place.plane, y), frame.format());
     let Component { plane, at, step } = place;
     let channel = format.planes()[plane].channels[at];
@@ -240,7 +240,7 @@ fn each<const N: usize>(
 }
 
 /// Writes a component of row `y`, and counts what integers do not hold.
-fn write(line: &[f32], place: Component, y: usize, to: &mut Frame) -> CutSamples {
+pub(super) fn write(line: &[f32], place: Component, y: usize, to: &mut Frame) -> CutSamples {
     let format = to.format();
     let Component { plane, at, step } = place;
     let row = to.row_mut(plane, y);

@@ -1,5 +1,6 @@
 //! Conversions of pixel formats: what each loses, and how it is carried out (`route`).
 
+mod associated;
 mod component;
 pub mod flatten;
 mod float;
@@ -12,6 +13,7 @@ mod packed;
 mod palette;
 mod route;
 
+pub(crate) use associated::associate;
 pub use float::{CutSamples, integers_for};
 pub(crate) use loss::{divides, is_full_range_name, loss, lost_depth, nearest_native};
 pub(crate) use packed::PackedConversion;

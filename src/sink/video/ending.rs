@@ -166,6 +166,9 @@ impl VideoSink {
         if reduced > 0 {
             converted.push_str(&format!(", {} reduced to 256 colours", counted(reduced, "frame")));
         }
+        if running.pictures.associated() > 0 {
+            converted.push_str(", colours multiplied by their alpha, as OpenEXR has them");
+        }
         if running.pictures.are_on_card() {
             converted.push_str(", read on the card");
         }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::frame::fact::Fact;
-use crate::frame::{FieldOrder, Metadata, SideData};
+use crate::frame::{AlphaKind, Colour, FieldOrder, Metadata, SideData};
 use crate::media::ffmpeg::pictures::decoder::is_png;
 use crate::media::ffmpeg::{Demuxer, Picture};
 use ffmpeg_next::ffi;
@@ -20,7 +20,10 @@ pub(crate) fn picture_facts(demuxer: &Demuxer, index: usize, picture: &Picture) 
     Metadata {
         pts: picture.timestamp(),
         duration: picture.duration(),
-        colour: picture.colour(),
+        colour: Colour {
+            alpha: demuxer.alpha_kind(index, picture),
+            ..picture.colour()
+        },
         sample_aspect: demuxer.sample_aspect(index, picture),
         field_order,
         side_data: facts_of(picture, demuxer.is_png(index)),
@@ -44,13 +47,24 @@ fn facts_of(picture: &Picture, is_png: bool) -> Vec<SideData> {
 }
 
 impl Demuxer {
+    /// How colours go with the alpha of a picture of stream `index`: OpenEXR's are multiplied by it.
+    pub(crate) fn alpha_kind(&self, index: usize, picture: &Picture) -> AlphaKind {
+        let has_alpha = picture.format().facts().is_some_and(|facts| facts.alpha);
+        match self.codec_id(index) {
+            Some(ffi::AVCodecID::AV_CODEC_ID_EXR) if has_alpha => AlphaKind::Associated,
+            _ => AlphaKind::Straight,
+        }
+    }
+
+    fn codec_id(&self, index: usize) -> Option<ffi::AVCodecID> {
+        let stream = self.stream_ptr(index)?;
+        // SAFETY: the stream and its parameters belong to the open context.
+        Some(unsafe { (*(*stream).codecpar).codec_id })
+    }
+
     /// True if stream `index` is PNG pictures.
     fn is_png(&self, index: usize) -> bool {
-        // SAFETY: the stream and its parameters belong to the open context.
-        let codec = self
-            .stream_ptr(index)
-            .map(|stream| unsafe { (*(*stream).codecpar).codec_id });
-        codec.is_some_and(is_png)
+        self.codec_id(index).is_some_and(is_png)
     }
 
     /// The field order that the container states for PNG, intra-only codecs, VP8, VP9 and AV1; progressive

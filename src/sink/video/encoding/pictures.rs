@@ -71,6 +71,11 @@ impl PictureMaker {
         self.surfaces.is_some()
     }
 
+    /// How many frames had straight colours that were multiplied by their alpha.
+    pub(in crate::sink::video) fn associated(&self) -> u64 {
+        self.samples.associated()
+    }
+
     /// How many frames had more colours than a palette.
     pub(super) fn inexact(&self) -> u64 {
         self.inexact

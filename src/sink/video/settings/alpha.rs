@@ -1,7 +1,7 @@
 //! What becomes of alpha on the way into an encoder: kept, reduced to transparent or opaque, or lost, and
 //! what warning that takes.
 
-use crate::frame::{Channel, Frame};
+use crate::frame::{AlphaKind, Channel, Frame};
 use crate::media::ffmpeg::{Access, AvFormat, Decoder, Demuxer, EncoderKind, Packet, Picture, Received};
 use crate::sink::SinkError;
 use crate::sink::video::container::Container;
@@ -35,6 +35,8 @@ enum HiddenColour {
     Black,
     /// It has one colour for all such pixels, as GIF has.
     One,
+    /// Colours are multiplied by alpha before they reach it, as OpenEXR has them.
+    Multiplied,
 }
 
 impl HiddenColour {
@@ -47,6 +49,7 @@ impl HiddenColour {
         match (handling, kind.name().as_str()) {
             (AlphaHandling::Cut, _) => HiddenColour::One,
             (AlphaHandling::Kept, "libwebp" | "libwebp_anim") if is_lossless() => HiddenColour::Black,
+            (AlphaHandling::Kept, _) if kind.codec_name() == "exr" => HiddenColour::Multiplied,
             _ => HiddenColour::Kept,
         }
     }
@@ -55,10 +58,15 @@ impl HiddenColour {
     /// white, which is what FFmpeg reads of transparent pixels in GIF.
     fn is_lost(self, frame: &Frame) -> bool {
         let (format, colour) = (frame.format(), frame.metadata.colour);
+        if format.is_float() {
+            let is_straight = colour.alpha == AlphaKind::Straight;
+            return self == HiddenColour::Multiplied && is_straight && has_light_under_none(frame);
+        }
         let alpha = format.place(Channel::Alpha);
-        let Some(alpha) = alpha.filter(|_| self != HiddenColour::Kept && !format.is_float()) else {
+        let Some(alpha) = alpha.filter(|_| self != HiddenColour::Kept) else {
             return false;
         };
+        let keeps_white = self != HiddenColour::Multiplied;
         // Chroma alone, under black luma, is no colour that shows.
         let colours: Vec<((usize, usize), u32, u32)> =
             [Channel::Red, Channel::Green, Channel::Blue, Channel::Luma]
@@ -73,7 +81,7 @@ impl HiddenColour {
             let sample = |(plane, at): (usize, usize)| u32::from(frame.sample(plane, x, y, at));
             let is_white = || colours.iter().all(|&(place, _, white)| sample(place) == white);
             let is_black = || colours.iter().all(|&(place, black, _)| sample(place) == black);
-            sample(alpha) == 0 && !is_black() && !is_white()
+            sample(alpha) == 0 && !is_black() && !(keeps_white && is_white())
         };
         let (width, height) = (frame.layout().width(), frame.layout().height());
         (0..height).any(|y| (0..width).any(|x| is_lost(x, y)))
@@ -170,9 +178,14 @@ impl AlphaWatch {
     fn why_hidden(&self) -> String {
         let what = match self.hidden {
             HiddenColour::One => "has one colour for all that is transparent",
-            _ => "writes it as black",
+            HiddenColour::Multiplied => "has colours multiplied by their alpha",
+            HiddenColour::Black | HiddenColour::Kept => "writes it as black",
         };
-        format!("{} {what}; .apng and .mkv files keep it", self.place)
+        let keeping = match self.hidden {
+            HiddenColour::Multiplied => "PNG and TIFF",
+            _ => ".apng and .mkv",
+        };
+        format!("{} {what}; {keeping} files keep it", self.place)
     }
 
     fn why(&self) -> String {
@@ -218,6 +231,24 @@ impl AlphaWatch {
             )
         })
     }
+}
+
+/// True if a pixel of floating-point samples has an alpha of 0 and a colour that is not.
+fn has_light_under_none(frame: &Frame) -> bool {
+    let format = frame.format();
+    let Some((plane, at)) = format.place(Channel::Alpha) else {
+        return false;
+    };
+    let colours: Vec<(usize, usize)> = [Channel::Red, Channel::Green, Channel::Blue, Channel::Luma]
+        .into_iter()
+        .filter_map(|channel| format.place(channel))
+        .collect();
+    let is_lit = |x, y| {
+        let mut lights = colours.iter().map(|&(plane, at)| frame.float(plane, x, y, at));
+        frame.float(plane, x, y, at) == 0.0 && lights.any(|light| light != 0.0)
+    };
+    let (width, height) = (frame.layout().width(), frame.layout().height());
+    (0..height).any(|y| (0..width).any(|x| is_lit(x, y)))
 }
 
 /// The format of a file's first picture as FFmpeg decodes it.

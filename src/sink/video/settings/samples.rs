@@ -5,7 +5,7 @@ use super::selection::FormatChoice;
 use super::stage::Staged;
 use crate::frame::fact::Fact;
 use crate::frame::{
-    CHROMA_CENTRE, CHROMA_LEFT, Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn,
+    AlphaKind, CHROMA_CENTRE, CHROMA_LEFT, Colour, ColourModel, Frame, Layout, Range, RangeChange, Turn,
 };
 use crate::media::convert::{self, Converter};
 use crate::media::ffmpeg::{AvError, AvFormat, Picture, Scaler, ScalerEnd};
@@ -23,6 +23,10 @@ pub(in crate::sink::video) struct SampleSteps {
     /// The range that frames are scaled to where they are not converted, and it is not theirs.
     limited: bool,
     range_change: Option<RangeChange>,
+    /// Straight colours are multiplied by their alpha, as those that are written are.
+    associates: bool,
+    /// How many frames had such colours.
+    associated: u64,
 }
 
 impl VideoSink {
@@ -47,6 +51,8 @@ impl VideoSink {
             converter: None,
             limited: scaled.is_limited(format),
             range_change: None,
+            associates: self.has_associated_alpha(),
+            associated: 0,
         };
         if !choice.converts {
             return Ok((None, steps));
@@ -54,6 +60,17 @@ impl VideoSink {
         let (width, height) = (staged.setup.width, staged.setup.height);
         let problem = |e: convert::ConvertError| self.unsupported(e.to_string());
         let native = convert::nearest_native(scaled_format(choice)).map(|(native, _)| native);
+        if let Some(native) = native.filter(|native| native.is_float() && !format.is_float())
+            && native.name() == choice.format.name()
+        {
+            let straight = Colour {
+                alpha: AlphaKind::Straight,
+                ..colour
+            };
+            let converter = Converter::new((format, straight), native, width, height).map_err(problem)?;
+            steps.converter = Some(converter);
+            return Ok((None, steps));
+        }
         if let Some(native) = native.filter(|native| !native.is_float() && !format.is_float()) {
             let mut written = choice.colour;
             if written.chroma_location == 0 {
@@ -84,7 +101,15 @@ impl VideoSink {
 impl SampleSteps {
     /// True if [`SampleSteps::run`] changes the frame's samples.
     pub(in crate::sink::video) fn changes(&self, frame: &Frame) -> bool {
-        self.turn.is_some() || self.converter.is_some() || self.changes_range(frame)
+        self.turn.is_some()
+            || self.converter.is_some()
+            || self.changes_range(frame)
+            || self.associates && frame.format().has_alpha()
+    }
+
+    /// How many frames had straight colours that were multiplied by their alpha.
+    pub(in crate::sink::video) fn associated(&self) -> u64 {
+        self.associated
     }
 
     fn changes_range(&self, frame: &Frame) -> bool {
@@ -114,6 +139,9 @@ impl SampleSteps {
                     .map_err(|_| AvError::no_memory())?;
             }
             frame = converter.convert(&frame).map_err(|_| AvError::no_memory())?;
+        }
+        if self.associates {
+            self.associated += u64::from(convert::associate(&mut frame));
         }
         Ok(frame)
     }

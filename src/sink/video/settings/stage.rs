@@ -8,7 +8,7 @@ use super::encoder::Hdr;
 use super::rehearsal::{Opened, Read, Rehearsal, read_back};
 use super::selection::{self, FormatChoice};
 use crate::frame::fact::{self, Fact, Facts, Samples};
-use crate::frame::{ColourModel, FieldOrder, Frame, Metadata, SideData, Turn};
+use crate::frame::{AlphaKind, ColourModel, FieldOrder, Frame, Metadata, SideData, Turn};
 use crate::media::convert::written_matrix;
 use crate::media::ffmpeg::{Access, Demuxer, EncoderSetup, for_stream};
 use crate::sink::SinkError;
@@ -251,11 +251,26 @@ impl VideoSink {
         ))
     }
 
+    /// What a frame says with its stream, as it goes to the encoder: for OpenEXR its colours are multiplied by
+    /// their alpha if they are not yet.
+    fn stated_of(&self, frame: &Frame) -> Metadata {
+        let mut metadata = stated_beside_container(&frame.metadata, &self.info);
+        if self.has_associated_alpha() && frame.format().has_alpha() {
+            metadata.colour.alpha = AlphaKind::Associated;
+        }
+        metadata
+    }
+
+    /// True if the colours of what is written are multiplied by their alpha, where it has any.
+    pub(super) fn has_associated_alpha(&self) -> bool {
+        self.kind.codec_name() == "exr"
+    }
+
     /// Settings as they are before any rehearsal.
     fn planned(&self, frame: &Frame) -> Result<Staged, SinkError> {
         let layout = *frame.layout();
         let (width, height) = (layout.width(), layout.height());
-        let mut first = stated_beside_container(&frame.metadata, &self.info);
+        let mut first = self.stated_of(frame);
         // Full range is what gray has if nothing is said; decoders take gray of H.264 for YUV, of which they
         // assume limited range.
         if layout.format().model() == ColourModel::Gray {
@@ -436,7 +451,7 @@ impl VideoSink {
         ledger: &mut Ledger,
         frame: &Frame,
     ) -> Result<(), SinkError> {
-        let metadata = stated_beside_container(&frame.metadata, &self.info);
+        let metadata = self.stated_of(frame);
         let news = ledger.see(&metadata, staged.input);
         if news.facts.is_empty() && news.changes.is_empty() {
             return Ok(());

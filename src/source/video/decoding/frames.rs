@@ -2,7 +2,7 @@
 
 use super::{Conversion, Depths, floats};
 use crate::frame::fact::Fact;
-use crate::frame::{AlphaKind, Buffer, Colour, ColourModel, Frame, Layout, Metadata, Range, SideData};
+use crate::frame::{Buffer, Colour, ColourModel, Frame, Layout, Metadata, Range, SideData};
 use crate::media::ffmpeg::{AvFormat, Decoded, Picture, decoded, picture_facts};
 use crate::source::uncompressed::excess::Excess;
 use crate::source::video::VideoSource;
@@ -172,9 +172,7 @@ impl VideoSource {
             colour.matrix = 0;
             colour.range = Range::Full;
         }
-        if self.decoder.codec_name() == "exr" {
-            colour.alpha = AlphaKind::Associated;
-        }
+        colour.alpha = self.input.demuxer.alpha_kind(self.input.stream, &self.picture);
         colour
     }
 

@@ -1,7 +1,7 @@
 //! The pixel format that is encoded.
 
 use crate::frame::fact::Samples;
-use crate::frame::{Colour, ColourModel, PixelFormat, Range};
+use crate::frame::{AlphaKind, Colour, ColourModel, PixelFormat, Range};
 use crate::media::convert::{self, divides, is_full_range_name, loss, lost_depth};
 use crate::media::ffmpeg::{AvFormat, EncoderKind, FormatFacts};
 use crate::messages::suggest::suggestion;
@@ -336,6 +336,9 @@ fn colour_for(
     }
     if is_full_range_name(chosen) {
         after.range = Range::Full;
+    }
+    if !facts.alpha {
+        after.alpha = AlphaKind::Straight;
     }
     after
 }
