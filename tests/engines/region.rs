@@ -12,6 +12,7 @@ use framepipe::filter::{Border, Chain, Planes};
 use framepipe::frame::{
     Allocator, Buffer, Frame, Pageable, PixelFormat, Range, Rational, Remarks, Skipped, Turn,
 };
+use half::f16;
 use std::collections::BTreeSet;
 use std::error::Error;
 use std::sync::{Arc, Mutex};
@@ -636,6 +637,46 @@ fn mattes_mix_by_the_formula() {
                         &format!("{name} by {kind} {rects:?} outside {outside}"),
                     );
                 }
+            }
+        }
+    }
+}
+
+/// As many channels as a file of OpenEXR may have.
+#[test]
+fn mattes_mix_every_channel_of_floating_point_samples() {
+    let mut random = Random::new(31);
+    let chain = chain("gaussian:sigma=1.5", Border::Mirror);
+    for (bits, count) in [(32, 1), (16, 4), (16, 5), (32, 5), (32, 8), (16, 9), (32, 33)] {
+        let format = PixelFormat::float_channels(bits, count).unwrap();
+        let (width, height) = (15, 11);
+        let frame = float::noise(format, (width, height), &mut random, Extras::None);
+        let all = whole(&chain, &frame);
+        let matte = matte("gray16le", width, height, &mut random);
+        for outside in [false, true] {
+            let inner = Box::new(Cpu::new(chain.clone(), 1).unwrap());
+            let wanted = parts(&["9x8+3+2"], Some(vec![copy(&matte, 1)]), outside);
+            let mut engine = region::around(inner, wanted, &chain, CLOCK, None).unwrap();
+            let got = filter(&mut *engine, &frame, 1).unwrap();
+            for (x, y, c) in
+                (0..width * height * count).map(|k| (k / count % width, k / count / width, k % count))
+            {
+                let inside = (3..12).contains(&x) && (2..10).contains(&y);
+                let weight = if inside {
+                    u32::from(matte.sample(0, x, y, 0))
+                } else {
+                    0
+                };
+                let weight = if outside { 65535 - weight } else { weight };
+                let [was, filtered] = [&frame, &all].map(|f| f64::from(f.float(0, x, y, c)));
+                let (share, rest) = (f64::from(weight), f64::from(65535 - weight));
+                let mixed = ((was * rest + filtered * share) / 65535.0) as f32;
+                let mixed = match bits {
+                    16 => f16::from_f32(mixed).to_f32(),
+                    _ => mixed,
+                };
+                let found = got.float(0, x, y, c);
+                assert_eq!(found, mixed, "{format} {x} {y} {c} outside {outside}");
             }
         }
     }

@@ -5,8 +5,8 @@ use super::{Pairing, RegionError};
 use crate::engine::wrappers::luma::{luma_rows, rows_at, take};
 use crate::frame::{Channel, ColourModel, Frame, Metadata, Range, RangeChange, Remarks, Turn};
 use std::error::Error;
-use std::{iter, ops};
 use std::sync::Arc;
+use std::{iter, ops};
 
 /// A source of mattes: one for each frame, or a single one for all.
 pub trait MatteFrames: Send {
@@ -283,7 +283,7 @@ mod tests {
         let mut frame = Frame::new(layout, Buffer::unpooled(Box::new(Vec::new()))).unwrap();
         let channels = layout.planes()[0].channels;
         for (y, row) in words.chunks(width).enumerate() {
-            let samples = row.iter().flat_map(|&word| std::iter::repeat_n(word, channels));
+            let samples = row.iter().flat_map(|&word| iter::repeat_n(word, channels));
             let bytes = frame.row_mut(0, y);
             if format.bytes_per_sample() == 1 {
                 bytes
