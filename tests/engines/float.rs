@@ -710,6 +710,82 @@ fn averages_under_alpha_are_those_of_real_numbers() {
     }
 }
 
+/// Colours and alphas of every size, down to the smallest: what a mask that changes nothing does to them.
+#[test]
+fn a_mask_that_changes_nothing_keeps_colours_within_the_stated_bound() {
+    let mut random = Random::new(47);
+    let chain = chain(
+        &["mask:rows=0 0 0;0 1 0;0 0 0"],
+        Border::Replicate,
+        "all+alpha",
+        Algorithm::Direct,
+    );
+    let (mut changed, mut lost, mut worst) = (0, 0, 0.0_f64);
+    for format in [PixelFormat::RGBAF32, PixelFormat::GBRAPF32, PixelFormat::RGBAF16] {
+        let is_half = format.depth() == 16;
+        let (width, height) = (61, 47);
+        let mut frame = empty_frame(format, width, height, 64);
+        let planes = format.planes().iter().enumerate();
+        let places: Vec<(usize, usize, Channel)> = planes
+            .flat_map(|(plane, of)| {
+                of.channels
+                    .iter()
+                    .enumerate()
+                    .map(move |(c, &channel)| (plane, c, channel))
+            })
+            .collect();
+        for (x, y) in (0..width * height).map(|k| (k % width, k / width)) {
+            for &(plane, c, channel) in &places {
+                let part = 1.0 + f64::from(random.below(1 << 24) as u32) / f64::from(1 << 24);
+                let least = if is_half { 24 } else { 150 };
+                let power = match channel {
+                    Channel::Alpha => -1 - random.below(least) as i32,
+                    _ if is_half => 14 - random.below(39) as i32,
+                    _ => 100 - random.below(250) as i32,
+                };
+                frame.set_float(plane, x, y, c, (part * 2_f64.powi(power)) as f32);
+            }
+        }
+        for mut engine in [
+            Box::new(Reference::new(chain.clone())) as Box<dyn Engine>,
+            Box::new(Cpu::new(chain.clone(), 1).unwrap()),
+        ] {
+            let after = run(&mut *engine, &frame, 1);
+            for (x, y) in (0..width * height).map(|k| (k % width, k / width)) {
+                let sample = |of: &Frame, channel| {
+                    let (plane, c) = format.place(channel).unwrap();
+                    f64::from(of.float(plane, x, y, c))
+                };
+                let alpha = sample(&frame, Channel::Alpha);
+                assert_eq!(sample(&after, Channel::Alpha), alpha);
+                for channel in [Channel::Red, Channel::Green, Channel::Blue] {
+                    let (was, found) = (sample(&frame, channel), sample(&after, channel));
+                    let off = (found - was).abs();
+                    let case = format!("{format} {was:e} under {alpha:e}: {found:e}");
+                    if alpha == 0.0 || is_half {
+                        assert_eq!(off, 0.0, "{case}");
+                        continue;
+                    }
+                    let bound = 2_f64.powi(-23) * was.abs() + 2_f64.powi(-149) / alpha;
+                    assert!(off <= bound, "{case}");
+                    // In numbers of 64 bits that product is exact.
+                    if was * alpha <= 2_f64.powi(-150) {
+                        assert_eq!(found, 0.0, "{case}");
+                        lost += u32::from(was > 0.0);
+                    }
+                    changed += u32::from(off > 0.0);
+                    worst = worst.max(off / bound);
+                }
+            }
+        }
+    }
+    // All of it happens, and the bound is one that something comes near to.
+    assert!(
+        changed > 1000 && lost > 1000 && worst > 0.4,
+        "{changed} {lost} {worst}"
+    );
+}
+
 #[test]
 fn halves_are_rounded_to_nearest_even_after_each_filter() {
     let one_and = |ulps: f64| 1.0 + ulps / 1024.0;
