@@ -26,6 +26,9 @@ pub struct CutSamples {
     pub no_number: u64,
     /// Beyond what floating-point numbers of 16 bits hold: they became infinite.
     pub beyond_half: u64,
+    /// Pixels whose colour, multiplied by alpha, is not black while alpha is 0: light that straight colours
+    /// cannot show.
+    pub unseen: u64,
 }
 
 impl CutSamples {
@@ -52,6 +55,7 @@ impl AddAssign for CutSamples {
         self.above += other.above;
         self.no_number += other.no_number;
         self.beyond_half += other.beyond_half;
+        self.unseen += other.unseen;
     }
 }
 
@@ -159,10 +163,14 @@ impl FloatConversion {
         let Some(after) = &mut self.after else {
             return Ok(samples(frame, self.from, self.read, converted));
         };
+        let has_alpha = after.to.has_alpha();
         let layout = frame.layout();
         let layout = crate::frame::Layout::new(self.to, layout.width(), layout.height(), 64)?;
         let mut between = Frame::new(layout, super::unpooled(&layout)?)?;
-        let cut = samples(frame, self.from, self.read, &mut between);
+        let mut cut = samples(frame, self.from, self.read, &mut between);
+        if !has_alpha {
+            cut.unseen = 0;
+        }
         after.fill(&between, converted)?;
         Ok(cut)
     }
@@ -178,7 +186,12 @@ fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> 
     let divides = colour.alpha == AlphaKind::Associated && from.is_float() && is_straight;
     let mut line = vec![0.0_f32; width];
     let mut opacity = vec![1.0_f32; width];
+    let hides = divides && format.has_alpha();
+    let mut is_unseen = vec![false; width];
+    // Half a step of the integers.
+    let least = 0.5 / format.max_value() as f32;
     for y in 0..height {
+        is_unseen.fill(false);
         if let Some(alpha) = alpha.filter(|_| divides) {
             read(frame, alpha, y, colour, &mut opacity);
         }
@@ -194,6 +207,12 @@ fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> 
                 None => line.fill(1.0),
             }
             if divides && channel != Channel::Alpha {
+                if hides {
+                    let pixels = line.iter().zip(&opacity).zip(&mut is_unseen);
+                    pixels.for_each(|((&value, &a), unseen)| {
+                        *unseen |= value >= least && (a <= 0.0 || a.is_nan());
+                    });
+                }
                 // Light without opacity has no straight colour; it is kept unchanged.
                 for (value, &a) in line.iter_mut().zip(&opacity) {
                     *value = if a > 0.0 { *value / a } else { *value };
@@ -201,6 +220,7 @@ fn samples(frame: &Frame, from: PixelFormat, colour: Colour, to: &mut Frame) -> 
             }
             cut += write(&line, target, y, to);
         }
+        cut.unseen += is_unseen.iter().filter(|&&unseen| unseen).count() as u64;
     }
     cut
 }
@@ -367,7 +387,11 @@ mod tests {
         let before = floats(PixelFormat::RGBAF32, &[0.25, 0.5, 0.0, 0.5, 0.25, 0.0, 1.0, 0.0]);
         let (after, cut) = convert(&before, associated, PixelFormat::BGRA);
         assert_eq!(after.row(0, 0), [0, 255, 128, 128, 255, 0, 64, 0]);
-        assert_eq!(cut, CutSamples::default());
+        let light = CutSamples {
+            unseen: 1,
+            ..CutSamples::default()
+        };
+        assert_eq!(cut, light);
         assert_eq!(after.metadata.colour.alpha, AlphaKind::Straight);
         let (kept, _) = convert(&before, associated, PixelFormat::GBRAPF32);
         assert_eq!((kept.float(2, 0, 0, 0), kept.float(3, 0, 0, 0)), (0.25, 0.5));

@@ -7,7 +7,7 @@ use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat};
 use crate::media::convert::{Converter, CutSamples, colour_after};
 use crate::sink::{AnySink, SinkError, Written};
 use crate::source::StreamInfo;
-use crate::wording::and_list;
+use crate::wording::{and_list, counted};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,6 +60,8 @@ struct Conversion {
     rounded: Mutex<Rounded>,
     /// Samples that became infinite.
     beyond_half: AtomicU64,
+    /// Pixels whose light is under an alpha of 0.
+    unseen: AtomicU64,
 }
 
 /// Floating-point frames that became integers.
@@ -111,6 +113,7 @@ impl Conversion {
             done: Mutex::default(),
             rounded: Mutex::default(),
             beyond_half: AtomicU64::new(0),
+            unseen: AtomicU64::new(0),
         }
     }
 
@@ -185,9 +188,8 @@ impl Step for Conversion {
             .convert_into(&frame, buffer, self.alignment)
             .map_err(|error| self.refused(&error))?;
         let cut = converter.take_cut();
-        if cut.beyond_half > 0 {
-            self.beyond_half.fetch_add(cut.beyond_half, Ordering::Relaxed);
-        }
+        self.beyond_half.fetch_add(cut.beyond_half, Ordering::Relaxed);
+        self.unseen.fetch_add(cut.unseen, Ordering::Relaxed);
         if is_rounded {
             let mut rounded = self.rounded.lock().unwrap_or_else(PoisonError::into_inner);
             rounded.frames += 1;
@@ -227,6 +229,15 @@ impl Step for Conversion {
             written.remarks.warnings.push(format!(
                 "{beyond_half} samples for {} are beyond 65504, the most that 16 bits of floating point \
                  hold, and became infinite; f32 formats hold them",
+                self.path
+            ));
+        }
+        let unseen = self.unseen.load(Ordering::Relaxed);
+        if unseen > 0 {
+            written.remarks.warnings.push(format!(
+                "the light of {} with alpha 0 is not seen in {}, where colours are not multiplied by alpha; \
+                 OpenEXR (.exr) and TIFF keep it, and --background lays it over a colour",
+                counted(unseen, "pixel"),
                 self.path
             ));
         }
