@@ -121,6 +121,8 @@ pub struct Metadata {
     pub side_data: Vec<SideData>,
     /// The frame only keeps the place of an image file that could not be read; nothing is written for it.
     pub stands_in: bool,
+    /// Some sample of the input is infinite or no number, so that results may be, too.
+    pub has_no_numbers: bool,
 }
 
 impl Metadata {

@@ -19,11 +19,11 @@ mod uncompressed;
 #[cfg(feature = "ffmpeg")]
 pub mod video;
 
-pub use steps::fields;
 #[doc(hidden)]
 pub use steps::hashes;
 #[cfg(feature = "ffmpeg")]
 pub use steps::{convert, flatten};
+pub use steps::{fields, floats};
 #[doc(hidden)]
 pub use uncompressed::{PERHAPS_CLOSED, is_stand_in};
 pub use uncompressed::{raw, y4m};

@@ -605,6 +605,192 @@ fn samples_that_are_no_numbers_are_counted() {
 }
 
 #[test]
+fn results_that_became_infinite_are_counted() {
+    let folder = Folder::new();
+    let input = folder.at("in.tif");
+    // By twice they are below, at and beyond what 16 bits hold; the last is so in 32 bits.
+    let halves = [1.5, 32752.0, 32768.0, 40000.0, -49984.0, 0.0];
+    let numbers = halves.map(|v| f16::from_f32(v).to_f32());
+    assert_eq!(numbers, halves);
+    let mut file = b"PF\n2 1\n-1.0\n".to_vec();
+    file.extend(halves.iter().flat_map(|v| v.to_le_bytes()));
+    fs::write(folder.at("in.pfm"), file).unwrap();
+    let half = ["--pixel-format", "rgbf16le"];
+    filtered(folder.at("in.pfm"), folder.at("in.exr"), "identity", &half);
+    let twice = "mask:rows=2";
+    for (output, options, count) in [
+        ("out.exr", &[][..], 3),
+        ("out.tif", &[], 3),
+        ("raw:out.raw", &[], 3),
+        ("f32.tif", &["--pixel-format", "rgbf32le"], 0),
+    ] {
+        let target = match output.strip_prefix("raw:") {
+            Some(name) => format!("raw:{}", folder.at(name).display()),
+            None => folder.at(output).display().to_string(),
+        };
+        let words = filtered(folder.at("in.exr"), &target, twice, options);
+        let named = target.trim_start_matches("raw:");
+        let counted = format!("{count} samples in 1 frame for {named}, first in frame 0, became infinite");
+        assert_eq!(words.contains(&counted), count > 0, "{words}");
+        assert_eq!(words.contains("infinite"), count > 0, "{words}");
+    }
+    let (_, red) = channel(&exr(folder.at("out.exr")), "R");
+    assert_eq!(red, [3.0, f64::INFINITY]);
+    let strict = filter(folder.at("in.exr"), folder.at("strict.exr"), twice, &["--strict"]);
+    assert!(
+        !strict.status.success() && said(&strict).contains("3 samples of frame 0"),
+        "{}",
+        said(&strict)
+    );
+    assert!(!folder.at("strict.exr").exists());
+    // What came in so is said once, where it came in.
+    let words = filtered(folder.at("out.exr"), folder.at("again.exr"), twice, &[]);
+    assert!(
+        words.contains("3 samples in 1 frame of the input") && !words.contains("became"),
+        "{words}"
+    );
+    // 32 bits, with both fields of two frames, of which the second has such results.
+    let numbers: Vec<f32> = [1e38_f32, 3e38].iter().flat_map(|&v| [v; 12]).collect();
+    let bytes: Vec<u8> = numbers.iter().flat_map(|v| v.to_le_bytes()).collect();
+    fs::write(&input, bytes).unwrap();
+    let raw = format!("raw:3x4:grayf32le:25:{}", input.display());
+    let words = filtered(raw, "null:", twice, &["--fields"]);
+    assert!(
+        words.contains("12 samples in") && words.contains("first in frame 1, became"),
+        "{words}"
+    );
+    assert!(words.contains("the most that 32 bits hold"), "{words}");
+}
+
+/// Writes straight or associated colours under alpha as TIFF.
+fn alpha_tiff(path: &Path, kind: u16, (width, height): (u32, u32), pixels: &[f32]) {
+    let mut out = fs::File::create(path).unwrap();
+    let mut encoder = tiff::encoder::TiffEncoder::new(&mut out).unwrap();
+    let image = encoder.new_image::<tiff::encoder::colortype::RGBA32Float>(width, height);
+    let mut image = image.unwrap();
+    let tag = tiff::tags::Tag::ExtraSamples;
+    image.encoder().write_tag(tag, &[kind][..]).unwrap();
+    image.write_data(pixels).unwrap();
+}
+
+#[test]
+fn colours_of_openexr_in_videos_are_multiplied_by_alpha() {
+    let folder = Folder::new();
+    let size = (32_usize, 24_usize);
+    let pixels: Vec<f32> = (0..size.0 * size.1 * 4)
+        .map(|at| match at % 4 {
+            3 => (at / 4 % 7 + 1) as f32 / 8.0,
+            _ => (at * 7919 % 1009) as f32 / 512.0,
+        })
+        .collect();
+    let options = ["--encoder", "exr", "--strict"];
+    // FFmpeg's planes are green, blue, red and alpha.
+    let stored = |path: &Path| -> Vec<[f32; 4]> {
+        let all = planes(path, "gbrapf32le");
+        let plane = all.len() / 4;
+        let pixel = |k: usize| [2, 0, 1, 3].map(|p| all[p * plane + k]);
+        (0..plane).map(pixel).collect()
+    };
+    for (kind, container) in [(2_u16, "mkv"), (2, "mov"), (1, "mkv")] {
+        alpha_tiff(&folder.at("in.tif"), kind, (32, 24), &pixels);
+        let video = folder.at(&format!("video.{container}"));
+        let words = filtered(folder.at("in.tif"), &video, "identity", &options);
+        assert_eq!(words.contains("multiplied by their alpha"), kind == 2, "{words}");
+        for (given, found) in pixels.as_chunks::<4>().0.iter().zip(stored(&video)) {
+            let factor = if kind == 2 { given[3] } else { 1.0 };
+            let wanted = [given[0] * factor, given[1] * factor, given[2] * factor, given[3]];
+            assert_eq!(found, wanted);
+        }
+        // Back they are what they were; and a copy loses nothing.
+        filtered(&video, folder.at("copy.mkv"), "identity", &options);
+        assert_eq!(stored(&folder.at("copy.mkv")), stored(&video));
+        filtered(&video, folder.at("back.tif"), "identity", &["--strict"]);
+        let file = fs::File::open(folder.at("back.tif")).unwrap();
+        let mut decoder = tiff::decoder::Decoder::new(file).unwrap();
+        let tag = tiff::tags::Tag::ExtraSamples;
+        assert_eq!(decoder.get_tag_u32_vec(tag).unwrap(), [1]);
+    }
+    // Colour under an alpha of 0 is lost, and said to be.
+    let mut hidden = pixels.clone();
+    hidden[3] = 0.0;
+    alpha_tiff(&folder.at("in.tif"), 2, (32, 24), &hidden);
+    let words = filtered(folder.at("in.tif"), folder.at("h.mkv"), "identity", &options[..2]);
+    assert!(
+        words.contains("the colour of pixels with alpha 0 in 1 frame is not kept"),
+        "{words}"
+    );
+    let strict = filter(folder.at("in.tif"), folder.at("s.mkv"), "identity", &options);
+    assert!(!strict.status.success(), "{}", said(&strict));
+    // Integers are divided by their maximum first.
+    let name = |name: &str| folder.at(name).display().to_string();
+    let rgba: Vec<u8> = (0..32 * 24 * 4).map(|at| (at * 7919 % 253 + 1) as u8).collect();
+    fs::write(folder.at("rgba.raw"), &rgba).unwrap();
+    filtered(
+        format!("raw:32x24:rgba:25:{}", name("rgba.raw")),
+        folder.at("i.mkv"),
+        "identity",
+        &options,
+    );
+    for (given, found) in rgba.as_chunks::<4>().0.iter().zip(stored(&folder.at("i.mkv"))) {
+        let part = given.map(|v| f32::from(v) / 255.0);
+        assert_eq!(
+            found,
+            [part[0] * part[3], part[1] * part[3], part[2] * part[3], part[3]]
+        );
+    }
+    // Without alpha there is nothing to say.
+    for (format, channels) in [("gbrpf32le", 3), ("grayf32le", 1)] {
+        raw(&folder.at("plain.raw"), size, channels);
+        let input = format!("raw:32x24:{format}:25:{}", name("plain.raw"));
+        filtered(input, folder.at("plain.mkv"), "identity", &options);
+        filtered(
+            folder.at("plain.mkv"),
+            folder.at("again.mkv"),
+            "identity",
+            &options,
+        );
+        let target = format!("raw:{}", name("back.raw"));
+        filtered(folder.at("plain.mkv"), target, "identity", &["--strict"]);
+        let same = [folder.at("plain.raw"), folder.at("back.raw")].map(|file| fs::read(file).unwrap());
+        assert_eq!(same[0], same[1], "{format}");
+    }
+}
+
+#[test]
+fn light_under_no_alpha_is_named_where_colours_become_straight() {
+    let folder = Folder::new();
+    // Light under none, less than half a step of it, black under none, and colour under half.
+    let pixels = [
+        0.5_f32, 0.0, 0.25, 0.0, 1e-9, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.5, 0.25, 0.0, 0.5,
+    ];
+    for (kind, is_named) in [(1, true), (2, false)] {
+        alpha_tiff(&folder.at("in.tif"), kind, (4, 1), &pixels);
+        for (output, shows) in [
+            ("o.png", false),
+            ("o.mkv", false),
+            ("o.exr", true),
+            ("o.tif", true),
+        ] {
+            let options = if output == "o.mkv" {
+                &["--encoder", "ffv1"][..]
+            } else {
+                &[]
+            };
+            let words = filtered(folder.at("in.tif"), folder.at(output), "identity", options);
+            let said = "the light of 1 pixel with alpha 0 is not seen in";
+            assert_eq!(
+                words.contains(said),
+                is_named && !shows,
+                "{kind} {output}: {words}"
+            );
+        }
+        let options = ["--background", "black"];
+        let words = filtered(folder.at("in.tif"), folder.at("o.png"), "identity", &options);
+        assert!(!words.contains("is not seen"), "{words}");
+    }
+}
+
+#[test]
 fn what_knows_integers_alone_says_so() {
     let folder = Folder::new();
     raw(&folder.at("in.raw"), (32, 24), 3);

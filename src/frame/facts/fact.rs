@@ -241,6 +241,7 @@ pub fn said(metadata: &Metadata, samples: Samples) -> Facts {
         #[cfg(feature = "images")]
         exr,
         stands_in: _,
+        has_no_numbers: _,
         colour:
             Colour {
                 range,

@@ -28,6 +28,30 @@ impl Frame {
         }
     }
 
+    /// How many floating-point samples are infinite or no numbers: those whose exponent has all its bits.
+    pub(crate) fn no_numbers(&self) -> u64 {
+        let format = self.format();
+        if !format.is_float() {
+            return 0;
+        }
+        let rows = (0..format.planes().len()).flat_map(|plane| {
+            let height = self.layout().planes()[plane].height;
+            (0..height).map(move |y| self.row(plane, y))
+        });
+        // Counts of 32 bits, which loops sum by vectors; no row has more samples.
+        let count = |row: &[u8]| -> u32 {
+            if format.depth() == 16 {
+                let is_none = |&half: &[u8; 2]| u32::from(u16::from_le_bytes(half) & 0x7c00 == 0x7c00);
+                row.as_chunks::<2>().0.iter().map(is_none).sum()
+            } else {
+                let is_none =
+                    |&number: &[u8; 4]| u32::from(u32::from_le_bytes(number) & 0x7f80_0000 == 0x7f80_0000);
+                row.as_chunks::<4>().0.iter().map(is_none).sum()
+            }
+        };
+        rows.map(|row| u64::from(count(row))).sum()
+    }
+
     /// Sets what [`Frame::float`] gives.
     pub fn set_float(&mut self, index: usize, x: usize, y: usize, channel: usize, value: f32) {
         let at = x * self.layout().planes()[index].channels + channel;

@@ -157,9 +157,10 @@ impl Watch {
     }
 
     /// Counts what of the frame, which is number `number`, is no number.
-    fn see(&self, frame: &Frame, number: u64) {
-        let count = no_numbers(frame);
+    fn see(&self, frame: &mut Frame, number: u64) {
+        let count = frame.no_numbers();
         if count > 0 {
+            frame.metadata.has_no_numbers = true;
             self.samples.fetch_add(count, Ordering::Relaxed);
             self.frames.fetch_add(1, Ordering::Relaxed);
             self.first.fetch_min(number, Ordering::Relaxed);
@@ -207,6 +208,7 @@ impl Watch {
             .map_err(|error| invalid(path(), &error))?;
         converted.decoded = decoded;
         let cut = converter.take_cut();
+        converted.metadata.has_no_numbers |= cut.beyond_half > 0;
         self.beyond_half.fetch_add(cut.beyond_half, Ordering::Relaxed);
         self.outside.fetch_add(cut.below + cut.above, Ordering::Relaxed);
         self.idle
@@ -316,30 +318,6 @@ fn invalid(path: String, error: &dyn std::error::Error) -> SourceError {
     }
 }
 
-/// How many samples of a frame are infinite or no numbers: those whose exponent has all its bits.
-fn no_numbers(frame: &Frame) -> u64 {
-    let format = frame.format();
-    if !format.is_float() {
-        return 0;
-    }
-    let rows = (0..format.planes().len()).flat_map(|plane| {
-        let height = frame.layout().planes()[plane].height;
-        (0..height).map(move |y| frame.row(plane, y))
-    });
-    // Counts of 32 bits, which loops sum by vectors; no row has more samples.
-    let count = |row: &[u8]| -> u32 {
-        if format.depth() == 16 {
-            let is_none = |&half: &[u8; 2]| u32::from(u16::from_le_bytes(half) & 0x7c00 == 0x7c00);
-            row.as_chunks::<2>().0.iter().map(is_none).sum()
-        } else {
-            let is_none =
-                |&number: &[u8; 4]| u32::from(u32::from_le_bytes(number) & 0x7f80_0000 == 0x7f80_0000);
-            row.as_chunks::<4>().0.iter().map(is_none).sum()
-        }
-    };
-    rows.map(|row| u64::from(count(row))).sum()
-}
-
 fn with_warning(mut remarks: Remarks, watch: &Watch) -> Remarks {
     remarks.warnings.extend(watch.warnings());
     remarks
@@ -365,12 +343,12 @@ impl IndexedSource for WatchedFiles {
 
     fn read(&self, index: u64, buffer: Buffer) -> Result<Frame, SourceError> {
         if !self.watch.converts() {
-            let frame = self.inner.read(index, buffer)?;
-            self.watch.see(&frame, index);
+            let mut frame = self.inner.read(index, buffer)?;
+            self.watch.see(&mut frame, index);
             return self.watch.settled(frame);
         }
-        let frame = self.inner.read(index, Buffer::unpooled(Box::new(Vec::new())))?;
-        self.watch.see(&frame, index);
+        let mut frame = self.inner.read(index, Buffer::unpooled(Box::new(Vec::new())))?;
+        self.watch.see(&mut frame, index);
         self.watch.converted(frame, buffer)
     }
 
@@ -398,10 +376,10 @@ impl Source for WatchedStream {
             stop: supply.stop.clone(),
         };
         let converts = self.watch.converts();
-        let Some(frame) = self.inner.next(if converts { &own } else { supply })? else {
+        let Some(mut frame) = self.inner.next(if converts { &own } else { supply })? else {
             return Ok(None);
         };
-        self.watch.see(&frame, self.seen);
+        self.watch.see(&mut frame, self.seen);
         self.seen += 1;
         if !converts {
             return self.watch.settled(frame).map(Some);

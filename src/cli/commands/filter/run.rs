@@ -156,11 +156,19 @@ impl Single<'_> {
             Some(log) => sink::hashes::logging(sink, log.clone()),
             None => sink,
         };
-        Ok(if self.arguments.filtering.fields {
+        let sink = if self.arguments.filtering.fields {
             sink::fields::weaving(sink, self.output.to_string())
         } else {
             sink
-        })
+        };
+        let strict = self.arguments.reading.strict;
+        Ok(sink::floats::watched(
+            sink,
+            self.output.to_string(),
+            info,
+            self.parts(),
+            strict,
+        ))
     }
 
     /// The engine for frames as `info` describes them.
