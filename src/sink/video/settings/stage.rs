@@ -251,8 +251,8 @@ impl VideoSink {
         ))
     }
 
-    /// What a frame says with its stream, as it goes to the encoder: for OpenEXR its colours are multiplied by
-    /// their alpha if they are not yet.
+    /// What a frame says with its stream, as it goes to the encoder: for OpenEXR its colours are multiplied
+    /// by their alpha if they are not yet.
     fn stated_of(&self, frame: &Frame) -> Metadata {
         let mut metadata = stated_beside_container(&frame.metadata, &self.info);
         if self.has_associated_alpha() && frame.format().has_alpha() {
