@@ -61,6 +61,14 @@ pub(super) fn is_picture(path: &Path) -> bool {
 /// Extensions of videos that are JPEG files one behind the other, perhaps a single one.
 const STREAMS: [&str; 2] = ["mjpeg", "mjpg"];
 
+/// What follows the first picture of a file if its content is of this kind, since its name may be wrong.
+pub(super) fn trailing_of(kind: ImageKind, path: &Path) -> io::Result<Option<Trailing>> {
+    match kind_of(path)? == Some(kind) {
+        true => trailing::trailing(kind, path),
+        false => Ok(None),
+    }
+}
+
 /// True for QOI pictures one behind the other, which FFmpeg reads as a video.
 pub(super) fn are_several(kind: ImageKind, path: &Path) -> bool {
     kind == ImageKind::Qoi && matches!(trailing::trailing(kind, path), Ok(Some(Trailing::Pictures)))

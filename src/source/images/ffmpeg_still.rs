@@ -5,7 +5,7 @@ use super::error::{invalid, io_error};
 use super::formats::tiff::divided;
 use super::picture::{PictureNotes, cut_sentence, unused_sentence};
 use super::trailing::Trailing;
-use super::{Rules, content, trailing};
+use super::{Rules, content};
 use crate::annotations::{self, FileMetadata};
 use crate::frame::fact::Fact;
 use crate::frame::{
@@ -30,6 +30,8 @@ const BUFFERS: usize = 4;
 pub(super) struct FfmpegStill {
     pub(super) frame: Frame,
     notes: Vec<String>,
+    /// What follows the picture in the file.
+    trailing: Option<Trailing>,
     metadata: FileMetadata,
 }
 
@@ -50,11 +52,11 @@ impl FfmpegStill {
                            as one picture, or as JPEG or PNG";
             return Err(invalid(path, problem));
         }
-        // FFmpeg takes what stands behind the picture for another packet, or for a part of this one.
-        let is_followed = content::kind_of(path).is_ok_and(|found| found == Some(kind))
-            && matches!(trailing::trailing(kind, path), Ok(Some(Trailing::Data)));
+        let mut trailing = content::trailing_of(kind, path).map_err(|cause| io_error(path, cause))?;
+        // FFmpeg takes other data after the picture for another packet, or for a part of this one.
+        let is_followed = trailing == Some(Trailing::Data);
         let options = VideoSourceOptions {
-            // Its sentence would be about a packet that is none; what is behind is an error later.
+            // Its error would be about a packet that is none; the data are an error later.
             strict: rules.strict && !is_followed,
             threads: Some(1),
             access: Access {
@@ -81,11 +83,12 @@ impl FfmpegStill {
             notes.push(too_large("ICC profile"));
         }
         if !is_followed && source.next(&supply)?.is_some() {
-            notes.push(Trailing::Pictures.sentence().to_owned());
+            trailing = Some(Trailing::Pictures);
         }
-        let mut warnings = source.findings().warnings;
-        warnings.retain(|warning| !is_followed || !warning.contains("corrupt packet"));
-        notes.append(&mut warnings);
+        if is_followed {
+            source.disregard_corrupt_packets();
+        }
+        notes.append(&mut source.findings().warnings);
         // FFmpeg gives every palette an alpha, and PCX has none.
         if kind == ImageKind::Pcx
             && let Some(flat) = without_alpha(&frame)
@@ -104,6 +107,7 @@ impl FfmpegStill {
         Ok(FfmpegStill {
             frame,
             notes,
+            trailing,
             metadata,
         })
     }
@@ -136,6 +140,7 @@ impl FfmpegStill {
         let FfmpegStill {
             frame: decoded,
             mut notes,
+            trailing,
             metadata: described,
         } = self;
         for index in 0..decoded.layout().planes().len() {
@@ -149,6 +154,7 @@ impl FfmpegStill {
                 None => Some("its colours are multiplied by alpha, and are given so".to_owned()),
             });
         }
+        notes.extend(trailing.map(|trailing| trailing.sentence().to_owned()));
         let mut metadata = decoded.metadata.clone();
         metadata.pts = None;
         metadata.duration = None;

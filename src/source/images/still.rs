@@ -11,8 +11,7 @@ use super::formats::{
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason, cut_sentence};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
-use super::trailing::Trailing;
-use super::{Rules, content, trailing};
+use super::{Rules, content};
 use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range, Turn};
 use crate::media::still::{Decoding, ImageKind};
@@ -480,7 +479,9 @@ impl<'a> Still<'a> {
                 } else {
                     let beyond = palette::beyond(self.kind, path).map_err(|cause| io_error(path, cause))?;
                     losses.extend(beyond);
-                    losses.extend(behind(path, self.kind)?.map(str::to_owned));
+                    let trailing =
+                        content::trailing_of(self.kind, path).map_err(|cause| io_error(path, cause))?;
+                    losses.extend(trailing.map(|trailing| trailing.sentence().to_owned()));
                 }
                 losses.extend(missing_rows(path, self.kind)?);
                 let conversion = match self.kind {
@@ -528,29 +529,11 @@ impl<'a> Still<'a> {
             }
             StillDecoder::Ffmpeg(still) => {
                 let mut notes = still.read(frame);
-                let behind = behind(path, self.kind)?;
-                // FFmpeg may have found them, too.
-                if behind.is_some_and(|what| notes.losses.iter().all(|loss| *loss != what)) {
-                    notes.losses.extend(behind.map(str::to_owned));
-                }
                 notes.losses.extend(missing_rows(path, self.kind)?);
                 Ok(notes)
             }
         }
     }
-}
-
-/// What stands behind the picture, in words.
-fn behind(path: &Path, kind: ImageKind) -> Result<Option<&'static str>, SourceError> {
-    let io = |cause| io_error(path, cause);
-    // A name may be wrong.
-    if content::kind_of(path).map_err(io)? != Some(kind)
-        && !matches!(kind, ImageKind::Pgm | ImageKind::Ppm | ImageKind::Pbm)
-    {
-        return Ok(None);
-    }
-    let trailing = trailing::trailing(kind, path).map_err(io)?;
-    Ok(trailing.map(Trailing::sentence))
 }
 
 /// A sentence about rows that the file does not reach.

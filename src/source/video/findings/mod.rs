@@ -225,6 +225,13 @@ impl VideoSource {
         }
     }
 
+    /// Counts no packet as damaged so far: those of a still are whole, and what follows them in its file is
+    /// no part of it.
+    #[cfg(feature = "images")]
+    pub(in crate::source) fn disregard_corrupt_packets(&mut self) {
+        self.findings.damage.packets = 0;
+    }
+
     /// The remarks without the input's name.
     pub(in crate::source) fn findings(&mut self) -> Remarks {
         let hole = self.hole();
