@@ -54,7 +54,7 @@ fn are_true(frame: &Frame, bits: &[u8]) -> bool {
 
 /// True if so many of `depth` bits say what a sample is: those below are zero, repeat them, or are what
 /// scaling them to the whole range makes.
-pub(super) fn has_only(sample: u32, bits: u32, depth: u32) -> bool {
+fn has_only(sample: u32, bits: u32, depth: u32) -> bool {
     let Some(lower) = depth.checked_sub(bits).filter(|_| bits > 0) else {
         return false;
     };

@@ -10,7 +10,7 @@
 //!   picture.rs      its pixels as the kind stores them (stored.rs, radiance.rs)
 //!      |
 //!   encode.rs       by the image crate or ffmpeg_encoder.rs; exr.rs: all channels of OpenEXR
-//!      |            annotations go in behind (significant_bits.rs: what is true of these pixels)
+//!      |            annotations go in after it (significant_bits.rs: those of the channels stored)
 //!   shared.rs       what all threads have found, for the last word
 //! ```
 
@@ -273,7 +273,7 @@ impl Images {
         };
         let mut file = Cursor::new(Vec::new());
         picture.encode(kind, &self.options, &mut file).map_err(refused)?;
-        let mut annotations = fitting(annotations, stored, &picture.pixels);
+        let mut annotations = fitting(annotations, stored);
         let programs = annotations.drop_other_structures(&Arrangement {
             width,
             height,
@@ -486,7 +486,7 @@ impl IndexedSink for Images {
                 problem: cannot_hold(kind, frame.format()),
             });
         }
-        let frame = self.settle(with_true_bits(frame), kind)?;
+        let frame = with_true_bits(self.settle(frame, kind)?);
         if source.is_some()
             && matches!(self.naming.place, Target::Directory(_))
             && !self.shared().names.insert(path.clone())
