@@ -3,6 +3,59 @@
 
 use std::io::{self, BufRead, Read, Seek};
 
+/// The order of a number's bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    /// The 16 bits at `at`; `None` beyond the end.
+    pub(crate) fn read16(self, bytes: &[u8], at: usize) -> Option<u16> {
+        array(bytes, at).map(|b| match self {
+            Self::Little => u16::from_le_bytes(b),
+            Self::Big => u16::from_be_bytes(b),
+        })
+    }
+
+    /// The 32 bits at `at`; `None` beyond the end.
+    pub(crate) fn read32(self, bytes: &[u8], at: usize) -> Option<u32> {
+        array(bytes, at).map(|b| match self {
+            Self::Little => u32::from_le_bytes(b),
+            Self::Big => u32::from_be_bytes(b),
+        })
+    }
+
+    pub(super) fn read64(self, bytes: &[u8], at: usize) -> Option<u64> {
+        array(bytes, at).map(|b| match self {
+            Self::Little => u64::from_le_bytes(b),
+            Self::Big => u64::from_be_bytes(b),
+        })
+    }
+
+    pub(super) fn write16(self, value: u16) -> [u8; 2] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+
+    pub(super) fn write32(self, value: u32) -> [u8; 4] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+
+    pub(super) fn write64(self, value: u64) -> [u8; 8] {
+        match self {
+            Self::Little => value.to_le_bytes(),
+            Self::Big => value.to_be_bytes(),
+        }
+    }
+}
+
 /// Exactly `len` bytes; `None` if the input ends before. Takes no memory for what is not there.
 pub(super) fn take_exactly(input: &mut impl BufRead, len: u64) -> io::Result<Option<Vec<u8>>> {
     let mut bytes = Vec::new();

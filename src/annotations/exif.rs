@@ -16,7 +16,7 @@
 
 use std::collections::BTreeMap;
 
-use super::bytes::{array, overwrite, part, text};
+use super::bytes::{Order, array, overwrite, part, text};
 use super::{Density, DensityUnit};
 use crate::messages::metadata_limit::METADATA_LIMIT;
 
@@ -64,61 +64,13 @@ pub(super) fn value_size(kind: u16) -> Option<usize> {
     }
 }
 
-/// The order of bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
-    Little,
-    Big,
-}
-
 impl Order {
+    /// The order that an Exif block or a TIFF file begins with.
     pub(super) fn of(bytes: &[u8]) -> Option<Self> {
         match bytes.get(..2)? {
             b"II" => Some(Self::Little),
             b"MM" => Some(Self::Big),
             _ => None,
-        }
-    }
-
-    pub(super) fn read16(self, bytes: &[u8], at: usize) -> Option<u16> {
-        array(bytes, at).map(|b| match self {
-            Self::Little => u16::from_le_bytes(b),
-            Self::Big => u16::from_be_bytes(b),
-        })
-    }
-
-    pub(super) fn read32(self, bytes: &[u8], at: usize) -> Option<u32> {
-        array(bytes, at).map(|b| match self {
-            Self::Little => u32::from_le_bytes(b),
-            Self::Big => u32::from_be_bytes(b),
-        })
-    }
-
-    pub(super) fn read64(self, bytes: &[u8], at: usize) -> Option<u64> {
-        array(bytes, at).map(|b| match self {
-            Self::Little => u64::from_le_bytes(b),
-            Self::Big => u64::from_be_bytes(b),
-        })
-    }
-
-    pub(super) fn write16(self, value: u16) -> [u8; 2] {
-        match self {
-            Self::Little => value.to_le_bytes(),
-            Self::Big => value.to_be_bytes(),
-        }
-    }
-
-    pub(super) fn write32(self, value: u32) -> [u8; 4] {
-        match self {
-            Self::Little => value.to_le_bytes(),
-            Self::Big => value.to_be_bytes(),
-        }
-    }
-
-    pub(super) fn write64(self, value: u64) -> [u8; 8] {
-        match self {
-            Self::Little => value.to_le_bytes(),
-            Self::Big => value.to_be_bytes(),
         }
     }
 }

@@ -32,10 +32,10 @@ mod xmp;
 
 #[cfg(feature = "images")]
 pub use containers::exr;
-#[cfg(feature = "ffmpeg")]
-pub(crate) use containers::jpeg;
 pub(crate) use containers::png;
 pub use containers::{boxes, jpeg_xl, pcx, psd, tga};
+#[cfg(feature = "ffmpeg")]
+pub(crate) use containers::{dpx, jpeg};
 
 pub use insert::insert;
 pub use kind::Container;

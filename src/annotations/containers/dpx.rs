@@ -9,7 +9,7 @@
 //! ```
 
 use crate::annotations::FileMetadata;
-use crate::annotations::bytes::{array, part, text};
+use crate::annotations::bytes::{Order, part, text};
 
 /// Bytes of the part of the header that is read.
 pub(in crate::annotations) const HEADER: u64 = 2048;
@@ -32,13 +32,20 @@ const TEXTS: [(&str, usize, usize); 11] = [
     ("Slate", 1764, 100),
 ];
 
+/// The order of a file's numbers by its first bytes; `None` if it is no DPX file.
+pub(crate) fn order(head: &[u8]) -> Option<Order> {
+    match head.get(..4)? {
+        b"SDPX" => Some(Order::Big),
+        b"XPDS" => Some(Order::Little),
+        _ => None,
+    }
+}
+
 /// What a file says beside its pixels: its texts, its orientation, and a transfer that no H.273 number names.
 pub(in crate::annotations) fn read(header: &[u8]) -> FileMetadata {
     let mut found = FileMetadata::default();
-    let word: fn([u8; 2]) -> u16 = match header.get(..4) {
-        Some(b"SDPX") => u16::from_be_bytes,
-        Some(b"XPDS") => u16::from_le_bytes,
-        _ => return found,
+    let Some(order) = order(header) else {
+        return found;
     };
     for (name, at, length) in TEXTS {
         let stated = part(header, at, length).map(until_zero).unwrap_or_default();
@@ -46,20 +53,14 @@ pub(in crate::annotations) fn read(header: &[u8]) -> FileMetadata {
             found.annotations.take_text(name, stated);
         }
     }
-    match array(header, 768).map(word) {
+    match order.read16(header, 768) {
         // Where rows and columns begin, and whether stored rows are columns.
         Some(code @ 1..=7) => found.orientation = [1, 2, 4, 3, 5, 6, 8, 7].get(usize::from(code)).copied(),
         Some(0 | u16::MAX) | None => {}
         Some(code) => found.unknown.push(format!("orientation {code}")),
     }
-    let number = |at| {
-        array(header, at).map(|bytes: [u8; 4]| match header.first() {
-            Some(b'S') => u32::from_be_bytes(bytes),
-            _ => u32::from_le_bytes(bytes),
-        })
-    };
     // Of numbers that nobody stated all bits are set, or none.
-    let stated = |at| number(at).filter(|&code| code != u32::MAX);
+    let stated = |at| order.read32(header, at).filter(|&code| code != u32::MAX);
     if stated(780) == Some(1) {
         found
             .unknown
@@ -105,6 +106,20 @@ mod tests {
             header[*at..at + bytes.len()].copy_from_slice(bytes);
         }
         read(&header)
+    }
+
+    #[test]
+    fn numbers_are_read_in_the_order_that_the_file_begins_with() {
+        let mut header = vec![0; 2048];
+        header[768..770].copy_from_slice(&[5, 0]);
+        header[784..788].copy_from_slice(&[95, 0, 0, 0]);
+        header[803] = 10;
+        header[..4].copy_from_slice(b"XPDS");
+        let found = read(&header);
+        assert_eq!(found.orientation, Some(6));
+        assert_eq!(found.unknown, ["the codes of black and white (95 and 1023)"]);
+        header[..4].copy_from_slice(b"XDPS");
+        assert_eq!(read(&header), FileMetadata::default());
     }
 
     #[test]

@@ -423,7 +423,7 @@ pub(in crate::annotations) fn insert(
 #[cfg(test)]
 pub(in crate::annotations) mod tests {
     use super::*;
-    use crate::annotations::exif::Order;
+    use crate::annotations::bytes::Order;
     use crate::annotations::exif::tests::sample;
     use crate::annotations::{Container, read_from};
 

@@ -10,7 +10,7 @@
 pub(super) mod bmp;
 pub mod boxes;
 mod comment;
-pub(super) mod dpx;
+pub(crate) mod dpx;
 #[cfg(feature = "images")]
 pub mod exr;
 pub(super) mod fits;

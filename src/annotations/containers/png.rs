@@ -790,7 +790,7 @@ fn to_latin1(text: &str) -> Option<Vec<u8>> {
 #[cfg(test)]
 pub(in crate::annotations) mod tests {
     use super::*;
-    use crate::annotations::exif::Order;
+    use crate::annotations::bytes::Order;
     use crate::annotations::exif::tests::sample;
     use crate::annotations::{Container, read_from};
 

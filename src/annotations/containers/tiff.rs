@@ -9,11 +9,9 @@
 //! A file grows at its end only; pixels stay where they are. Exif comes as a directory below IFD0 and as
 //! entries in it, so reading makes a block of them and writing parses a block.
 
-use crate::annotations::bytes::{overwrite, take_array, take_exactly, text};
+use crate::annotations::bytes::{Order, overwrite, take_array, take_exactly, text};
 use crate::annotations::excerpt::Excerpt;
-use crate::annotations::exif::{
-    Editor, Order, Reader, TEXTS, has_fixed_note, is_bare, is_fixed, tag, value_size,
-};
+use crate::annotations::exif::{Editor, Reader, TEXTS, has_fixed_note, is_bare, is_fixed, tag, value_size};
 use crate::annotations::word::all_lost;
 use crate::annotations::{Annotations, once, photoshop, structure, word};
 use std::io::{self, BufRead, Seek, SeekFrom};
@@ -507,7 +505,6 @@ pub(in crate::annotations) fn insert(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::annotations::exif::Order;
     use crate::annotations::exif::tests::sample;
     use crate::annotations::{Container, Density, DensityUnit, read_from};
 

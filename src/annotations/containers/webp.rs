@@ -230,7 +230,7 @@ fn push(out: &mut Vec<u8>, name: [u8; 4], data: &[u8]) -> Option<()> {
 #[cfg(test)]
 pub(in crate::annotations) mod tests {
     use super::*;
-    use crate::annotations::exif::Order;
+    use crate::annotations::bytes::Order;
     use crate::annotations::exif::tests::sample;
     use crate::annotations::{Container, Density, without_prefix};
 

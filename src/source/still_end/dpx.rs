@@ -1,26 +1,19 @@
 //! The end of a DPX file: rows of whole 32-bit words, and the length that the header states.
 
-use super::header::{be16, be32, bytes, le16};
+use super::header::bytes;
+use crate::annotations::dpx::order;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
-
-/// What a file begins with, by the order of its bytes.
-const MAGIC: [&[u8; 4]; 2] = [b"SDPX", b"XPDS"];
 
 /// FFmpeg's decoder takes a file whose last row lacks bytes for one without padding, and skews the picture.
 pub(super) fn end<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
     const UNDEFINED: u64 = 0xffff_ffff;
     let header: [u8; 808] = bytes(file)?;
-    let word = |at: usize| match header[0] {
-        b'X' => le16(&header, at + 2) << 16 | le16(&header, at),
-        _ => be32(&header, at),
-    };
-    let half = |at: usize| match header[0] {
-        b'X' => le16(&header, at),
-        _ => be16(&header, at),
-    };
-    if !MAGIC.iter().any(|magic| header.starts_with(&magic[..])) {
+    let Some(order) = order(&header) else {
         return Ok(None);
-    }
+    };
+    // All places are within the header, which is read whole.
+    let word = |at: usize| order.read32(&header, at).map_or(0, u64::from);
+    let half = |at: usize| order.read16(&header, at).map_or(0, u64::from);
     let stated = Some(word(16)).filter(|&length| length > 0 && length != UNDEFINED);
     let samples = match header[800] {
         1..=4 | 6..=8 => 1,
@@ -45,9 +38,7 @@ pub(super) fn end<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
     let length = file.seek(SeekFrom::End(0))?;
     // Some programs write rows without padding, and say so by the length alone.
     Ok(Some(match stated.filter(|&stated| stated >= unpadded) {
-        Some(stated) if stated == unpadded && (length <= unpadded || is_followed(file, unpadded)?) => {
-            unpadded
-        }
+        Some(stated) if stated == unpadded && (length <= unpadded || begins_at(file, unpadded)?) => unpadded,
         // ImageMagick states more than it writes of gray.
         Some(_) if half(770) == 1 && length >= padded => padded,
         Some(stated) => stated.max(padded),
@@ -57,9 +48,9 @@ pub(super) fn end<R: BufRead + Seek>(file: &mut R) -> io::Result<Option<u64>> {
 }
 
 /// True if another DPX file begins at byte `at`.
-fn is_followed<R: BufRead + Seek>(file: &mut R, at: u64) -> io::Result<bool> {
+fn begins_at<R: BufRead + Seek>(file: &mut R, at: u64) -> io::Result<bool> {
     file.seek(SeekFrom::Start(at))?;
     let mut magic = Vec::new();
     file.take(4).read_to_end(&mut magic)?;
-    Ok(MAGIC.iter().any(|known| magic == known[..]))
+    Ok(order(&magic).is_some())
 }
