@@ -231,7 +231,21 @@ impl Supply {
 }
 
 /// Frames that come one after another.
+///
+/// A source around another one returns that one from [`Source::inner`] and [`Source::inner_mut`]. Methods
+/// that it does not write itself are then forwarded. One whose frames are others, or have other times or
+/// numbers, returns none: what is asked and answered in these would be wrong.
 pub trait Source: Send {
+    /// The source that this one works behind, if any.
+    fn inner(&self) -> Option<&dyn Source> {
+        None
+    }
+
+    /// The same source as [`Source::inner`].
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        None
+    }
+
     /// What is known before the first frame.
     fn info(&self) -> &StreamInfo;
 
@@ -242,32 +256,44 @@ pub trait Source: Send {
     /// Word that frames shown before `tick`, in ticks of the time base, are not needed: the source may leave
     /// out any of them. It is given before the first frame is requested.
     fn pass_over(&mut self, tick: i64) {
-        let _ = tick;
+        if let Some(inner) = self.inner_mut() {
+            inner.pass_over(tick);
+        }
     }
 
     /// Time, in ticks of the time base, of the `number`-th frame (from 0) at or after tick `from`; `None` if
     /// that cannot be found out without decoding.
     fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
-        let _ = (from, number);
-        Ok(None)
+        match self.inner_mut() {
+            Some(inner) => inner.time_of(from, number),
+            None => Ok(None),
+        }
     }
 
     /// Where the input can be cut into parts that are read by themselves. Asked before the first frame.
     fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
-        let _ = request;
-        Ok(Cuts::None("is read from its beginning to its end".to_owned()))
+        match self.inner_mut() {
+            Some(inner) => inner.cuts(request),
+            None => Ok(Cuts::None("is read from its beginning to its end".to_owned())),
+        }
     }
 
     /// How many buffers the source keeps while it gives out the next frame (a decoder's reference frames, if
     /// they lie in the pool's memory), beside the one that it is filling. The pool is made larger by that.
     fn held_buffers(&self) -> usize {
-        0
+        match self.inner() {
+            Some(inner) => inner.held_buffers(),
+            None => 0,
+        }
     }
 
     /// What was done with the input, and what went wrong without ending the run (concealed packets, dropped
     /// streams); asked for once, at the end.
     fn remarks(&mut self) -> Remarks {
-        Remarks::default()
+        match self.inner_mut() {
+            Some(inner) => inner.remarks(),
+            None => Remarks::default(),
+        }
     }
 }
 
@@ -412,5 +438,68 @@ impl SourceError {
     /// An error of a source outside of this library.
     pub fn other(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> SourceError {
         SourceError::Other(error.into())
+    }
+}
+
+#[cfg(test)]
+#[cfg(feature = "ffmpeg")]
+pub(in crate::source) mod tests {
+    use super::*;
+
+    /// A source whose every answer is not the one of a source that has none.
+    pub(in crate::source) struct Answering(StreamInfo, bool);
+
+    impl Answering {
+        pub(in crate::source) fn source() -> Box<dyn Source> {
+            let info = StreamInfo::new(PixelFormat::GRAYF32, 8, 8);
+            Box::new(Answering(info, false))
+        }
+    }
+
+    impl Source for Answering {
+        fn info(&self) -> &StreamInfo {
+            &self.0
+        }
+        fn next(&mut self, _: &Supply) -> Result<Option<Frame>, SourceError> {
+            Ok(None)
+        }
+        fn pass_over(&mut self, tick: i64) {
+            self.1 = tick == 5;
+        }
+        fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
+            Ok(Some(from + number as i64).filter(|_| self.1))
+        }
+        fn cuts(&mut self, _: CutRequest) -> Result<Cuts, SourceError> {
+            Ok(Cuts::None("answers".to_owned()))
+        }
+        fn held_buffers(&self) -> usize {
+            7
+        }
+        fn remarks(&mut self) -> Remarks {
+            Remarks::warnings(["answered".to_owned()])
+        }
+    }
+
+    /// Fails unless `source`, which is around an [`Answering`], forwards every method to it.
+    pub(in crate::source) fn check_forwarding(name: &str, source: &mut dyn Source) {
+        assert_eq!(source.info().width, 8, "{name}");
+        source.pass_over(5);
+        assert_eq!(source.time_of(30, 4).unwrap(), Some(34), "{name}");
+        let request = CutRequest {
+            parts: 2,
+            start: None,
+            end: None,
+            anywhere: false,
+            counts: false,
+        };
+        assert!(
+            matches!(source.cuts(request).unwrap(), Cuts::None(why) if why == "answers"),
+            "{name}"
+        );
+        assert_eq!(source.held_buffers(), 7, "{name}");
+        assert!(
+            source.remarks().warnings.contains(&"answered".to_owned()),
+            "{name}"
+        );
     }
 }

@@ -12,7 +12,7 @@ use crate::frame::fact::Fact;
 use crate::frame::{Frame, Remarks, SideData, Turn};
 use crate::media::ffmpeg::{Outline, for_frame};
 use crate::source::images::data_behind;
-use crate::source::{CutRequest, Cuts, Source, SourceError, StreamInfo, Supply};
+use crate::source::{Source, SourceError, StreamInfo, Supply};
 use std::fs::File;
 use std::io::{BufReader, Cursor};
 use std::path::Path;
@@ -108,6 +108,14 @@ fn profile_block(profile: Vec<u8>) -> Option<SideData> {
 }
 
 impl Source for Described {
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.source)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.source)
+    }
+
     fn info(&self) -> &StreamInfo {
         &self.info
     }
@@ -136,26 +144,31 @@ impl Source for Described {
         Ok(Some(frame))
     }
 
-    fn pass_over(&mut self, tick: i64) {
-        self.source.pass_over(tick);
-    }
-
-    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
-        self.source.time_of(from, number)
-    }
-
-    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
-        self.source.cuts(request)
-    }
-
-    fn held_buffers(&self) -> usize {
-        self.source.held_buffers()
-    }
-
     fn remarks(&mut self) -> Remarks {
         let mut remarks = self.source.remarks();
         remarks.warnings.extend(self.warning.take());
         remarks.notes.extend(self.note.take());
         remarks
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::source::tests::{Answering, check_forwarding};
+
+    #[test]
+    fn every_method_is_forwarded() {
+        let source = Answering::source();
+        let mut described = Described {
+            info: source.info().clone(),
+            source,
+            annotations: None,
+            profile: None,
+            orientation: None,
+            warning: None,
+            note: None,
+        };
+        check_forwarding("described", &mut described);
     }
 }

@@ -72,6 +72,7 @@ struct Fields {
     split: Option<Frame>,
 }
 
+/// Has no [`Source::inner`]: each frame is two, and those of the source lie in a pool of their own.
 impl Source for Fields {
     fn info(&self) -> &StreamInfo {
         &self.info
@@ -143,6 +144,14 @@ struct Watched {
 }
 
 impl Source for Watched {
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn info(&self) -> &StreamInfo {
         self.inner.info()
     }
@@ -156,14 +165,6 @@ impl Source for Watched {
             self.seen.store(true, Ordering::Relaxed);
         }
         Ok(next)
-    }
-
-    fn held_buffers(&self) -> usize {
-        self.inner.held_buffers()
-    }
-
-    fn remarks(&mut self) -> Remarks {
-        self.inner.remarks()
     }
 }
 

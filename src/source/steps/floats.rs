@@ -7,7 +7,7 @@
 use crate::frame::{Buffer, Colour, Frame, FramePool, Pageable, PixelFormat, Remarks};
 use crate::media::convert::flatten::{Background, flat_format, flatten};
 use crate::media::convert::{Converter, colour_after, integers_for};
-use crate::source::{AnySource, CutRequest, Cuts, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -366,6 +366,14 @@ struct WatchedStream {
 }
 
 impl Source for WatchedStream {
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn info(&self) -> &StreamInfo {
         &self.watch.info
     }
@@ -385,18 +393,6 @@ impl Source for WatchedStream {
             return self.watch.settled(frame).map(Some);
         }
         self.watch.converted(frame, supply.take()?).map(Some)
-    }
-
-    fn pass_over(&mut self, tick: i64) {
-        self.inner.pass_over(tick);
-    }
-
-    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
-        self.inner.time_of(from, number)
-    }
-
-    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
-        self.inner.cuts(request)
     }
 
     fn held_buffers(&self) -> usize {

@@ -15,3 +15,30 @@ mod in_order;
 pub mod range;
 pub mod seam;
 pub mod turns;
+
+#[cfg(test)]
+#[cfg(feature = "ffmpeg")]
+mod tests {
+    use super::floats::AlphaRules;
+    use super::*;
+    use crate::source::AnySource;
+    use crate::source::tests::{Answering, check_forwarding};
+    use std::sync::Arc;
+
+    #[test]
+    fn steps_around_a_source_forward_every_method_to_it() {
+        let stream = || AnySource::Stream(Answering::source());
+        let seam = seam::SeamWatch::new(Answering::source(), None, None, seam::SeamLog::default());
+        for (name, source) in [
+            ("fields", fields::watched(stream(), Arc::default())),
+            (
+                "floats",
+                floats::watched(stream(), None, AlphaRules::default()).unwrap(),
+            ),
+            ("seam", AnySource::stream(seam)),
+            ("turns", turns::watched(stream(), Box::new(|_| None))),
+        ] {
+            check_forwarding(name, &mut *source.in_order());
+        }
+    }
+}

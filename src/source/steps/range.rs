@@ -364,6 +364,7 @@ impl Ranged {
     }
 }
 
+/// Has no [`Source::inner`]: frames are timed and numbered from where the range begins.
 impl Source for Ranged {
     fn info(&self) -> &StreamInfo {
         &self.info

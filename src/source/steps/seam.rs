@@ -8,7 +8,7 @@
 //! Where what one part saw behind its end is what the next one began with, no frame is missing between them
 //! and none is there twice.
 
-use crate::frame::{ContentHash, Frame, Remarks, content_hash};
+use crate::frame::{ContentHash, Frame, content_hash};
 use crate::source::{Source, SourceError, StreamInfo, Supply};
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -94,6 +94,14 @@ impl SeamWatch {
 }
 
 impl Source for SeamWatch {
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn info(&self) -> &StreamInfo {
         self.inner.info()
     }
@@ -102,21 +110,5 @@ impl Source for SeamWatch {
         let frame = self.inner.next(supply)?;
         self.note(frame.as_ref());
         Ok(frame)
-    }
-
-    fn pass_over(&mut self, tick: i64) {
-        self.inner.pass_over(tick);
-    }
-
-    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
-        self.inner.time_of(from, number)
-    }
-
-    fn held_buffers(&self) -> usize {
-        self.inner.held_buffers()
-    }
-
-    fn remarks(&mut self) -> Remarks {
-        self.inner.remarks()
     }
 }

@@ -1,7 +1,7 @@
 //! A watch for pictures that are shown turned: filters act on them as they are stored.
 
 use crate::frame::{Buffer, Frame, Remarks, Turn};
-use crate::source::{AnySource, CutRequest, Cuts, IndexedSource, Source, SourceError, StreamInfo, Supply};
+use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply};
 use std::sync::{Arc, OnceLock};
 
 /// What is to be said of pictures that are shown turned, if anything.
@@ -80,6 +80,14 @@ struct WatchedStream {
 }
 
 impl Source for WatchedStream {
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn info(&self) -> &StreamInfo {
         self.inner.info()
     }
@@ -88,22 +96,6 @@ impl Source for WatchedStream {
         let frame = self.inner.next(supply)?;
         frame.iter().for_each(|frame| self.watch.see(frame));
         Ok(frame)
-    }
-
-    fn pass_over(&mut self, tick: i64) {
-        self.inner.pass_over(tick);
-    }
-
-    fn time_of(&mut self, from: i64, number: u64) -> Result<Option<i64>, SourceError> {
-        self.inner.time_of(from, number)
-    }
-
-    fn cuts(&mut self, request: CutRequest) -> Result<Cuts, SourceError> {
-        self.inner.cuts(request)
-    }
-
-    fn held_buffers(&self) -> usize {
-        self.inner.held_buffers()
     }
 
     fn remarks(&mut self) -> Remarks {

@@ -29,6 +29,14 @@ struct First {
 }
 
 impl Source for First {
+    fn inner(&self) -> Option<&dyn Source> {
+        Some(&*self.inner)
+    }
+
+    fn inner_mut(&mut self) -> Option<&mut dyn Source> {
+        Some(&mut *self.inner)
+    }
+
     fn info(&self) -> &StreamInfo {
         self.inner.info()
     }
@@ -40,14 +48,6 @@ impl Source for First {
         }
         self.left -= 1;
         self.inner.next(supply)
-    }
-
-    fn held_buffers(&self) -> usize {
-        self.inner.held_buffers()
-    }
-
-    fn remarks(&mut self) -> Remarks {
-        self.inner.remarks()
     }
 }
 
