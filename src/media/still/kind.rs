@@ -133,6 +133,14 @@ struct Row {
     container: Option<Container>,
     /// Files are written with a colour profile and the orientation.
     keeps_profile: bool,
+    /// Gray is stored as RGB by its encoder, so that only a profile of RGB fits.
+    makes_rgb_of_gray: bool,
+    /// Pixels of the longest side that it holds, if a picture can be longer.
+    longest_side: Option<u32>,
+    /// The usual extension is that of a container, and the others are those of bare codestreams.
+    has_bare_form: bool,
+    /// The extension of animations in its format.
+    animation: Option<&'static str>,
 }
 
 /// The extension of cursors, which are icons with the point that they point with. No frame has that.
@@ -149,6 +157,10 @@ const ROW: Row = Row {
     floats: Floats::No,
     container: None,
     keeps_profile: false,
+    makes_rgb_of_gray: false,
+    longest_side: None,
+    has_bare_form: false,
+    animation: None,
 };
 
 const ROWS: [Row; 22] = {
@@ -164,6 +176,7 @@ const ROWS: [Row; 22] = {
             is_deep: true,
             container: Some(Container::Png),
             keeps_profile: true,
+            animation: Some("apng"),
             ..ROW
         },
         Row {
@@ -174,6 +187,7 @@ const ROWS: [Row; 22] = {
             encoding: Encoding::Own,
             container: Some(Container::Jpeg),
             keeps_profile: true,
+            longest_side: Some(65_535),
             ..ROW
         },
         Row {
@@ -186,6 +200,7 @@ const ROWS: [Row; 22] = {
             floats: Floats::Also,
             container: Some(Container::Tiff),
             keeps_profile: true,
+            ..ROW
         },
         Row {
             kind: ImageKind::Bmp,
@@ -204,6 +219,8 @@ const ROWS: [Row; 22] = {
             encoding: Encoding::Own,
             container: Some(Container::WebP),
             keeps_profile: true,
+            makes_rgb_of_gray: true,
+            longest_side: Some(16_384),
             ..ROW
         },
         Row {
@@ -305,6 +322,7 @@ const ROWS: [Row; 22] = {
             decoding: Ffmpeg,
             encoding: Encoding::Ffmpeg("libopenjpeg"),
             is_deep: true,
+            has_bare_form: true,
             ..ROW
         },
         Row {
@@ -451,6 +469,27 @@ impl ImageKind {
         self.row().keeps_profile
     }
 
+    /// True if a colour profile must be one of RGB, for gray as well.
+    pub fn makes_rgb_of_gray(self) -> bool {
+        self.row().makes_rgb_of_gray
+    }
+
+    /// Pixels of the longest side that it holds; `None` if it holds all that frames have.
+    pub fn longest_side(self) -> Option<u32> {
+        self.row().longest_side
+    }
+
+    /// True if a file with this extension is a bare codestream, where the kind has a container, too.
+    pub fn is_bare(self, extension: Option<&OsStr>) -> bool {
+        let row = self.row();
+        row.has_bare_form && !extension.is_some_and(|e| e.eq_ignore_ascii_case(row.extensions[0]))
+    }
+
+    /// The extension of animations in its format.
+    pub fn animation(self) -> Option<&'static str> {
+        self.row().animation
+    }
+
     /// True if it holds floating-point samples and no others.
     pub fn is_float_only(self) -> bool {
         self.row().floats == Floats::Only
@@ -530,6 +569,14 @@ mod tests {
         }
         assert_eq!("JPE".parse(), Ok(ImageKind::Jpeg));
         assert_eq!("exr".parse(), Ok(ImageKind::Exr));
+        for (name, is_bare) in [("a.jp2", false), ("a.JP2", false), ("a.j2k", true), ("a", true)] {
+            assert_eq!(
+                ImageKind::Jp2.is_bare(Path::new(name).extension()),
+                is_bare,
+                "{name}"
+            );
+        }
+        assert!(!ImageKind::Jpeg.is_bare(Some(OsStr::new("jpe"))));
         assert!("avif".parse::<ImageKind>().is_err() && "pbm".parse::<ImageKind>().is_err());
         assert!(
             ImageKind::is_other_picture(Path::new("a.GIF"))

@@ -241,9 +241,7 @@ impl Images {
         ) else {
             return Err(unsupported(format!("{kind} cannot hold a picture of this size")));
         };
-        if kind == ImageKind::Jpeg && width.max(height) > 65535
-            || kind == ImageKind::WebP && width.max(height) > 16384
-        {
+        if kind.longest_side().is_some_and(|most| width.max(height) > most) {
             return Err(unsupported(format!(
                 "{kind} cannot hold {width}x{height} pixels; write PNG or TIFF"
             )));
@@ -257,8 +255,7 @@ impl Images {
             orientation: self.orientation(frame, kind, part)?,
             colour: frame.metadata.colour,
             depth: frame.format().depth(),
-            is_bare: kind == ImageKind::Jp2
-                && !extension.is_some_and(|e| e.eq_ignore_ascii_case(kind.extension())),
+            is_bare: kind.is_bare(extension),
         };
         if kind == ImageKind::Hdr {
             self.bring_to_radiance(&mut picture.pixels, part)?;
@@ -417,8 +414,7 @@ impl Images {
             self.lose_profile(kind, part)?;
             return Ok(None);
         }
-        // WebP stores gray as RGB.
-        let space: &[u8] = if stored.channels.len() < 3 && kind != ImageKind::WebP {
+        let space: &[u8] = if stored.channels.len() < 3 && !kind.makes_rgb_of_gray() {
             b"GRAY"
         } else {
             b"RGB "

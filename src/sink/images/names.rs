@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 impl Images {
     /// The error of a second frame for one file.
     pub(super) fn several(&self) -> SinkError {
+        let animation = ImageKind::of(Path::new(&self.label)).and_then(ImageKind::animation);
         SinkError::Unsupported {
             path: self.label.clone(),
             problem: format!(
                 "is one image file, and there is more than one frame; write to a directory or to a numbered \
                  pattern such as out-%05d.{}{}{}",
                 self.naming.kind.extension(),
-                match ImageKind::of(Path::new(&self.label)) {
-                    Some(ImageKind::Png) => ", or an animation to a file that ends in .apng",
-                    _ => "",
-                },
+                animation.map_or_else(String::new, |extension| {
+                    format!(", or an animation to a file that ends in .{extension}")
+                }),
                 match self.options.sources {
                     Some(_) => "; --frames chooses a single one of the input's, such as 0-0",
                     None => "",
