@@ -20,11 +20,13 @@ pub(super) use gif::GifEncoder;
 pub(super) use pictures::{MAX_BORROWED, PictureMaker};
 pub(super) use timing::Timing;
 
+use super::VideoSink;
 use super::passthrough::Passthrough;
 use super::settings::alpha::AlphaWatch;
 use super::settings::stage::Staged;
 use crate::frame::{Frame, Layout};
 use crate::media::ffmpeg::{AvError, Muxer, Picture, Received, SurfaceError, log};
+use crate::sink::SinkError;
 use crate::sink::ledger::Ledger;
 use crate::waiting::is_closed;
 use pictures::rgba_bytes;
@@ -55,6 +57,28 @@ pub(super) struct Running {
     pub(super) colours_are_lost: bool,
     /// What a later rehearsal needs.
     pub(super) staged: Staged,
+}
+
+impl VideoSink {
+    /// Says that a frame has more colours than its palette, if the user has not asked for one; an error if
+    /// the output is to be strict.
+    pub(super) fn check_colours(&self, running: &mut Running) -> Result<(), SinkError> {
+        let choice = &running.staged.choice;
+        if running.colours_are_lost || !choice.is_reduced || running.reduced() == 0 {
+            return Ok(());
+        }
+        running.colours_are_lost = true;
+        running.ledger.lose_of_samples(format!(
+            "not kept in {}: colours (a palette holds 256, transparency among them, and others become the \
+             nearest); PNG, APNG and ffv1 in .mkv keep them, and --pixel-format {} accepts the loss",
+            self.place(),
+            choice.format.name()
+        ));
+        match running.ledger.refusal() {
+            Some(problem) => Err(self.unsupported(problem)),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Running {

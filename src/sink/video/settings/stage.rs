@@ -15,7 +15,6 @@ use crate::sink::SinkError;
 use crate::sink::ledger::{Ledger, Outcome, stated};
 use crate::sink::video::VideoSink;
 use crate::sink::video::container::Sample;
-use crate::sink::video::encoding::Running;
 use crate::source::StreamInfo;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -212,29 +211,9 @@ impl VideoSink {
     }
 
     /// The output and what holds it, for a sentence about what is not kept there.
-    fn place(&self) -> String {
+    pub(in crate::sink::video) fn place(&self) -> String {
         let (encoder, container) = (self.kind.name(), self.output.muxer.name());
         format!("{} ({encoder} in {container})", self.name)
-    }
-
-    /// Says that a frame has more colours than its palette, if the user has not asked for one; an error if
-    /// the output is to be strict.
-    pub(in crate::sink::video) fn check_colours(&self, running: &mut Running) -> Result<(), SinkError> {
-        let choice = &running.staged.choice;
-        if running.colours_are_lost || !choice.is_reduced || running.reduced() == 0 {
-            return Ok(());
-        }
-        running.colours_are_lost = true;
-        running.ledger.lose_of_samples(format!(
-            "not kept in {}: colours (a palette holds 256, transparency among them, and others become the \
-             nearest); PNG, APNG and ffv1 in .mkv keep them, and --pixel-format {} accepts the loss",
-            self.place(),
-            choice.format.name()
-        ));
-        match running.ledger.refusal() {
-            Some(problem) => Err(self.unsupported(problem)),
-            None => Ok(()),
-        }
     }
 
     /// Says that samples become shallower at `place`, if the user has not asked for it.
