@@ -35,7 +35,7 @@ use crate::frame::{Frame, Remarks};
 use crate::media::ffmpeg::{Decoder, Picture};
 use crate::waiting::WaitLimit;
 use crossbeam_channel::Receiver;
-use decoding::{FrameMaker, InputStream, ReadState};
+use decoding::{FrameMaker, InputStream};
 use file::InputFile;
 use findings::Findings;
 use seeking::Skip;
@@ -73,6 +73,15 @@ impl VideoSourceOptions {
             stop: self.stop.clone(),
         }
     }
+}
+
+/// How far an input has been read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReadState {
+    Reading,
+    /// The decoder has been given the end: no packets follow.
+    Draining,
+    Ended,
 }
 
 /// Frames of one video stream of a media file.

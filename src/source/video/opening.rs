@@ -1,13 +1,13 @@
 //! Opening a video: demuxer, stream, decoder and first picture.
 
-use super::decoding::{FrameMaker, InputStream, ReadState};
+use super::decoding::{FrameMaker, InputStream};
 use super::file::InputFile;
 use super::findings::Findings;
 use super::known::jpeg_xl::JpegXl;
 use super::known::unfit::{Unfit, unfit};
 use super::seeking::Skip;
 use super::selection::choose_stream;
-use super::{VideoSource, VideoSourceOptions};
+use super::{ReadState, VideoSource, VideoSourceOptions};
 use crate::frame::{PixelFormat, Rational};
 use crate::media::ffmpeg::{Access, Decoder, Demuxer, Packet, Picture, log};
 use crate::source::{MOST_PIXELS, SourceError, StreamInfo, check_pixels};

@@ -20,9 +20,9 @@ pub(super) use conversion::Conversion;
 pub(super) use depths::Depths;
 pub(super) use floats::are_swapped;
 pub(super) use frames::FrameMaker;
-pub(super) use packets::{InputStream, ReadState};
+pub(super) use packets::InputStream;
 
-use super::VideoSource;
+use super::{ReadState, VideoSource};
 use crate::frame::FieldOrder;
 use crate::media::ffmpeg::Received;
 use crate::source::SourceError;

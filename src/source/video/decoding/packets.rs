@@ -2,8 +2,8 @@
 
 use crate::media::ffmpeg::{AvError, Demuxer, Packet, TransportFault};
 use crate::source::SourceError;
-use crate::source::video::VideoSource;
 use crate::source::video::findings::Findings;
+use crate::source::video::{ReadState, VideoSource};
 use crate::waiting::StallTimeout;
 
 /// Read errors in a row after which a damaged input is given up: far more than a gap in a file, far less than
@@ -25,15 +25,6 @@ fn is_animated_webp(data: &[u8]) -> bool {
     data.starts_with(b"RIFF")
         && data.get(8..16) == Some(b"WEBPVP8X")
         && data.get(20).is_some_and(|flags| flags & ANIMATION != 0)
-}
-
-/// How far the input has been read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source::video) enum ReadState {
-    Reading,
-    /// The decoder has been given the end: no packets follow.
-    Draining,
-    Ended,
 }
 
 /// The stream of the input that is decoded.

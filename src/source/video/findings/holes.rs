@@ -6,9 +6,8 @@
 
 use super::steps::{Hole, missing_in, missing_sentence, still_sentence};
 use crate::media::ffmpeg::Medium;
-use crate::source::video::VideoSource;
-use crate::source::video::decoding::ReadState;
 use crate::source::video::known::extent::fragments::stated_durations;
+use crate::source::video::{ReadState, VideoSource};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds that sound may lie before or behind its picture in a file, and be lost with another one.

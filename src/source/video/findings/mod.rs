@@ -21,9 +21,8 @@ mod tail;
 pub use concealed::{Concealed, tells_of_loss};
 pub(super) use steps::Steps;
 
-use super::VideoSource;
-use super::decoding::ReadState;
 use super::file::InputFile;
+use super::{ReadState, VideoSource};
 use crate::frame::{Remarks, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};

@@ -6,8 +6,7 @@ use crate::annotations::{self, Container};
 use crate::frame::fact::Fact;
 use crate::frame::{Colour, Metadata};
 use crate::source::SourceError;
-use crate::source::video::VideoSource;
-use crate::source::video::decoding::ReadState;
+use crate::source::video::{ReadState, VideoSource};
 use std::io::Cursor;
 
 /// FFmpeg's names of kinds of pictures that hold pixels alone.

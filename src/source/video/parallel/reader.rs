@@ -20,10 +20,9 @@ use crate::frame::{Frame, FramePool, Layout, Pageable};
 use crate::media::ffmpeg::Received;
 #[cfg(feature = "cuda")]
 use crate::media::ffmpeg::{AvFormat, Decoder, HardwareDevice, OnCard, Picture};
-use crate::source::video::decoding::ReadState;
 use crate::source::video::findings::Steps;
 use crate::source::video::seeking::Skip;
-use crate::source::video::{VideoSource, VideoSourceOptions};
+use crate::source::video::{ReadState, VideoSource, VideoSourceOptions};
 use crate::source::{SourceError, StreamInfo, Supply};
 use std::path::Path;
 use std::sync::Arc;

@@ -16,8 +16,7 @@
 use super::{REORDERED, key_frame};
 use crate::media::ffmpeg::Packet;
 use crate::source::SourceError;
-use crate::source::video::VideoSource;
-use crate::source::video::decoding::ReadState;
+use crate::source::video::{ReadState, VideoSource};
 use std::collections::VecDeque;
 
 /// Bytes of packets that are kept; with more between two key frames, all of them are decoded.
