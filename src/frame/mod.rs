@@ -27,6 +27,7 @@ pub use memory::{
     AllocationError, Allocator, Buffer, DeviceHandle, FramePool, Memory, Pageable, Reserve, Shared, Stopped,
 };
 pub use remarks::Remarks;
+pub(crate) use time::SECOND;
 #[cfg(feature = "images")]
 pub(crate) use time::gcd;
 pub use time::{BadRate, InvalidPoint, Point, Rational, Skipped, parse_rate};

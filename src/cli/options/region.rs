@@ -12,7 +12,7 @@ use framepipe::frame::{Rational, Turn};
 use framepipe::pipeline::{MatteReader, Stop};
 use framepipe::source::images::listing::{self, Listing, Selection};
 use framepipe::source::images::pairing::{self, Unpaired};
-use framepipe::source::range::{self, Point, TimeRange};
+use framepipe::source::range::{Point, TimeRange};
 use framepipe::source::{self, AnySource, StreamInfo};
 use framepipe::wording::tidy;
 use std::path::{Path, PathBuf};
@@ -151,7 +151,7 @@ impl RegionArguments {
             AnySource::Indexed(_) => true,
             AnySource::Stream(source) => {
                 let (from, number) = match begin(latest) {
-                    Some(Point::Time(nanos)) => (range::tick_at(nanos, base), 0),
+                    Some(Point::Time(nanos)) => (base.tick_at(nanos), 0),
                     Some(Point::Frame(frame)) => (i64::MIN, frame),
                     None => return Ok(()),
                 };

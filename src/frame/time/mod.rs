@@ -3,6 +3,7 @@
 mod point;
 mod rational;
 
+pub(crate) use point::SECOND;
 pub use point::{InvalidPoint, Point, Skipped};
 #[cfg(feature = "images")]
 pub(crate) use rational::gcd;

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Nanoseconds in a second.
-const SECOND: i64 = 1_000_000_000;
+pub(crate) const SECOND: i64 = 1_000_000_000;
 
 /// A place in an input, or a length of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! Fractions: time bases, and frame rates as people write them.
 
+use super::point::SECOND;
+
 /// A fraction, such as a frame rate or a time base. The denominator is positive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Rational {
@@ -17,6 +19,20 @@ impl Rational {
     /// The numerator over the denominator.
     pub fn to_f64(self) -> f64 {
         f64::from(self.num) / f64::from(self.den)
+    }
+
+    /// `ticks` of this time base in nanoseconds, cut off, so that [`Rational::tick_at`] leads back to the
+    /// same tick.
+    pub fn nanos(self, ticks: i64) -> i64 {
+        let nanos = i128::from(ticks) * i128::from(self.num) * i128::from(SECOND);
+        nanos.div_euclid(i128::from(self.den.max(1))) as i64
+    }
+
+    /// The first tick of this time base that is at `nanos` or later.
+    pub fn tick_at(self, nanos: i64) -> i64 {
+        let den = i128::from(self.num.max(1)) * i128::from(SECOND);
+        let ticks = i128::from(nanos) * i128::from(self.den);
+        (ticks + den - 1).div_euclid(den).min(i128::from(i64::MAX)) as i64
     }
 
     /// The frame rate that is meant where a container rounded the duration of a frame: a whole number, or one
@@ -107,6 +123,22 @@ mod tests {
             (1, i32::MAX),
         ] {
             assert_eq!(meant(other.0, other.1), other);
+        }
+    }
+
+    #[test]
+    fn ticks_are_the_first_at_a_time_or_after_it() {
+        let base = |num, den| Rational { num, den };
+        assert_eq!(base(1, 25).tick_at(50_000_000), 2);
+        assert_eq!(base(1, 25).tick_at(40_000_000), 1);
+        assert_eq!(base(1, 15360).tick_at(33_333_333), 512);
+        for den in [25, 1000, 90_000, 15_360, 30_000] {
+            for num in [1, 1001] {
+                for tick in 0..5000 {
+                    let base = base(num, den);
+                    assert_eq!(base.tick_at(base.nanos(tick)), tick);
+                }
+            }
         }
     }
 

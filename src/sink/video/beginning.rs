@@ -11,7 +11,6 @@ use super::settings::selection;
 use crate::frame::{ColourModel, Frame, Rational};
 use crate::media::ffmpeg::{AvError, AvFormat, Muxer, rescale};
 use crate::sink::SinkError;
-use crate::source::range::nanos;
 use std::io;
 
 /// Seconds after the output's beginning from which on a first picture is late.
@@ -66,7 +65,7 @@ impl VideoSink {
             Ok(index)
         };
         if let Some(origin) = self.origin.as_mut().filter(|origin| origin.stretch.start == 0) {
-            origin.stretch.start = nanos(frame.metadata.skipped.ticks, self.info.time_base);
+            origin.stretch.start = self.info.time_base.nanos(frame.metadata.skipped.ticks);
         }
         let (stream, mut passthrough) = self.map_streams(&add_video, picture)?;
         let pause = passthrough.as_ref().map_or(0.0, Passthrough::pause);

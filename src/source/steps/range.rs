@@ -11,15 +11,12 @@
 //! without decoding all that comes before it; whether it does or not, this module keeps the same frames.
 
 use super::seam::{SeamLog, SeamWatch};
-use crate::frame::{Buffer, Frame, Rational, Remarks, Skipped};
+use crate::frame::{Buffer, Frame, Rational, Remarks, SECOND, Skipped};
 pub use crate::frame::{InvalidPoint, Point};
 #[cfg(feature = "ffmpeg")]
 use crate::source::ReadRange;
 use crate::source::{AnySource, IndexedSource, Source, SourceError, StreamInfo, Supply, late_start_sentence};
 use std::sync::Arc;
-
-/// Nanoseconds in a second.
-const SECOND: i64 = 1_000_000_000;
 
 /// Which frames of an input are read: those from `start` on that meet neither `end` nor `length`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +97,7 @@ impl TimeRange {
         // From the time that was written, not from the tick behind it.
         let begins = match self.start {
             Some(Point::Time(begins)) => begins,
-            _ => nanos(start, base),
+            _ => base.nanos(start),
         };
         let mut times = Vec::new();
         let mut frames = Vec::new();
@@ -119,9 +116,9 @@ impl TimeRange {
             frames.extend(time_of(source, start, most)?);
         }
         let time = times.into_iter().min();
-        let frame = frames.into_iter().map(|tick| nanos(tick, base)).min();
+        let frame = frames.into_iter().map(|tick| base.nanos(tick)).min();
         Ok(ReadRange {
-            start: nanos(start, base),
+            start: base.nanos(start),
             end: time.into_iter().chain(frame).min(),
             is_counted: frame.is_some_and(|frame| time.is_none_or(|time| frame < time)),
             is_limited,
@@ -207,24 +204,11 @@ pub fn watched(source: AnySource, range: TimeRange, log: SeamLog) -> Result<AnyS
     };
     let base = source.info().time_base;
     let tick = |point: Option<Point>| match point {
-        Some(Point::Time(nanos)) => Some(tick_at(nanos, base)),
+        Some(Point::Time(nanos)) => Some(base.tick_at(nanos)),
         _ => None,
     };
     let (start, end) = (tick(range.start), tick(range.end));
     within(AnySource::stream(SeamWatch::new(source, start, end, log)), range)
-}
-
-/// `ticks` of `base` in nanoseconds, cut off, so that the way back leads to the same tick.
-pub fn nanos(ticks: i64, base: Rational) -> i64 {
-    let nanos = i128::from(ticks) * i128::from(base.num) * i128::from(SECOND);
-    nanos.div_euclid(i128::from(base.den.max(1))) as i64
-}
-
-/// The first tick of `base` that is `nanos` or later.
-pub fn tick_at(nanos: i64, base: Rational) -> i64 {
-    let den = i128::from(base.num.max(1)) * i128::from(SECOND);
-    let ticks = i128::from(nanos) * i128::from(base.den);
-    (ticks + den - 1).div_euclid(den).min(i128::from(i64::MAX)) as i64
 }
 
 /// Frames that come one after another, from the start of a range to its end.
@@ -258,7 +242,7 @@ impl Ranged {
         };
         let begins = match range.start {
             None => Some(0),
-            Some(Point::Time(start)) => Some(tick_at(start, info.time_base)),
+            Some(Point::Time(start)) => Some(info.time_base.tick_at(start)),
             Some(Point::Frame(frame)) => inner.time_of(i64::MIN, frame)?,
         };
         #[cfg(feature = "ffmpeg")]
@@ -266,7 +250,7 @@ impl Ranged {
             origin.stretch = range.stretch(inner.as_mut(), begins)?;
         }
         if let (Some(Point::Frame(_)), false, Some(tick)) = (range.start, counts, begins) {
-            range.start = Some(Point::Time(nanos(tick, info.time_base)));
+            range.start = Some(Point::Time(info.time_base.nanos(tick)));
         }
         let start = match range.start {
             Some(Point::Frame(_)) => None,
@@ -309,7 +293,7 @@ impl Ranged {
         let base = self.info.time_base;
         let is_past = |point: Point| match point {
             Point::Frame(frame) => number >= frame,
-            Point::Time(end) => at >= tick_at(end, base),
+            Point::Time(end) => at >= base.tick_at(end),
         };
         let is_long = |length: Point| match length {
             Point::Frame(frames) => self.kept >= frames,
@@ -317,9 +301,9 @@ impl Ranged {
                 // From the time that was written, not from the tick behind it.
                 let begins = match self.range.start {
                     Some(Point::Time(begins)) => begins,
-                    _ => nanos(start, base),
+                    _ => base.nanos(start),
                 };
-                at >= tick_at(begins.saturating_add(length), base)
+                at >= base.tick_at(begins.saturating_add(length))
             }
         };
         self.range.end.is_some_and(is_past) || self.range.duration.is_some_and(is_long)
@@ -401,7 +385,7 @@ impl Source for Ranged {
         self.ended = true;
         if self.kept == 0 {
             let last = self.last.map(|last| {
-                let last = Point::Time(nanos(last, self.info.time_base));
+                let last = Point::Time(self.info.time_base.nanos(last));
                 let which = if found_end { "last" } else { "next" };
                 format!(": the {which} one is shown at {last}")
             });
@@ -519,20 +503,5 @@ mod tests {
         assert!(numbers(None, None, None, Some(0)).is_err());
         let range = TimeRange::new(second(1.0), None, None, None).unwrap();
         assert_eq!(range.numbers(None), None);
-    }
-
-    #[test]
-    fn ticks_are_the_first_at_a_time_or_after_it() {
-        let base = |num, den| Rational { num, den };
-        assert_eq!(tick_at(50_000_000, base(1, 25)), 2);
-        assert_eq!(tick_at(40_000_000, base(1, 25)), 1);
-        assert_eq!(tick_at(33_333_333, base(1, 15360)), 512);
-        for den in [25, 1000, 90_000, 15_360, 30_000] {
-            for num in [1, 1001] {
-                for tick in 0..5000 {
-                    assert_eq!(tick_at(nanos(tick, base(num, den)), base(num, den)), tick);
-                }
-            }
-        }
     }
 }

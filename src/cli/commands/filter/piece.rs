@@ -22,7 +22,7 @@ use framepipe::sink::hashes::{FrameLog, LoggedFrame};
 use framepipe::sink::images::Naming;
 use framepipe::sink::video::{FirstFrame, VideoSink};
 use framepipe::source::images::listing;
-use framepipe::source::range::{TimeRange, nanos, tick_at};
+use framepipe::source::range::TimeRange;
 use framepipe::source::seam::{SeamLog, Seams};
 use framepipe::source::{AnySource, CutRequest, Cuts, StreamInfo};
 use std::ffi::{OsStr, OsString};
@@ -391,7 +391,7 @@ fn ticks_of(range: &TimeRange, base: Rational) -> Result<(Option<i64>, Option<i6
         (None, Some(length)) => Some(start.unwrap_or(0).saturating_add(length)),
         (end, _) => end,
     };
-    let tick = |nanos| tick_at(nanos, base);
+    let tick = |nanos| base.tick_at(nanos);
     Ok((start.map(tick), end.map(tick)))
 }
 
@@ -400,7 +400,7 @@ pub(in crate::cli) fn range_of(extent: Extent, base: Rational) -> TimeRange {
     let mut range = TimeRange::default();
     (range.start, range.end) = match extent {
         Extent::Ticks { begin, end } => {
-            let time = |tick| Point::Time(nanos(tick, base));
+            let time = |tick| Point::Time(base.nanos(tick));
             (begin.map(time), end.map(time))
         }
         Extent::Frames { begin, end } => (Some(Point::Frame(begin)), Some(Point::Frame(end))),

@@ -367,12 +367,12 @@ fn on_screen(source: &mut AnySource, time: i64) -> Result<Point, Failure> {
     };
     if let AnySource::Stream(source) = source {
         let lasts = (1e9 / rate.to_f64()) as i64;
-        if source.time_of(range::tick_at(time, base), 0)?.is_some() {
+        if source.time_of(base.tick_at(time), 0)?.is_some() {
             return Ok(Point::Time(time));
         }
         // A frame that began a whole frame ago is no longer shown.
-        if let Some(tick) = source.time_of(range::tick_at(time - lasts + 1, base), 0)? {
-            return Ok(Point::Time(range::nanos(tick, base)));
+        if let Some(tick) = source.time_of(base.tick_at(time - lasts + 1), 0)? {
+            return Ok(Point::Time(base.nanos(tick)));
         }
     }
     let at = time as f64 * rate.to_f64() / 1e9;
