@@ -2,7 +2,7 @@
 //! as well (streams of pictures one behind the other, the raw files of cameras) is none here.
 
 use super::formats::{jpeg, tiff};
-use super::trailing;
+use super::picture_end;
 use super::trailing::Trailing;
 use crate::annotations::jpeg::walk;
 use crate::media::still::ImageKind;
@@ -64,14 +64,14 @@ const STREAMS: [&str; 2] = ["mjpeg", "mjpg"];
 /// What follows the first picture of a file if its content is of this kind, since its name may be wrong.
 pub(super) fn trailing_of(kind: ImageKind, path: &Path) -> io::Result<Option<Trailing>> {
     match kind_of(path)? == Some(kind) {
-        true => trailing::trailing(kind, path),
+        true => picture_end::trailing(kind, path),
         false => Ok(None),
     }
 }
 
 /// True for QOI pictures one behind the other, which FFmpeg reads as a video.
 pub(super) fn are_several(kind: ImageKind, path: &Path) -> bool {
-    kind == ImageKind::Qoi && matches!(trailing::trailing(kind, path), Ok(Some(Trailing::Pictures)))
+    kind == ImageKind::Qoi && matches!(picture_end::trailing(kind, path), Ok(Some(Trailing::Pictures)))
 }
 
 /// True for a GIF file, which FFmpeg reads, whatever its name says.
@@ -97,7 +97,7 @@ pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
             .and_then(|file| jpeg::is_followed(&mut BufReader::new(file)))
             .unwrap_or_default(),
         ImageKind::Png | ImageKind::Bmp | ImageKind::WebP | ImageKind::Pnm => {
-            matches!(trailing::trailing(kind, path), Ok(Some(Trailing::Pictures)))
+            matches!(picture_end::trailing(kind, path), Ok(Some(Trailing::Pictures)))
         }
         _ => false,
     };

@@ -5,7 +5,8 @@
 //!    |          pairing.rs: which of two inputs go together
 //! still.rs      one of them: its kind (content.rs), its header, its pixels
 //!    |          decoded by formats/, the image crate within read_budget.rs, or ffmpeg_still.rs
-//! picture.rs    what each of these gives, or error.rs; trailing.rs: what stands behind it
+//! picture.rs    what each of these gives, or error.rs; picture_end.rs: where it ends in the file, and so
+//!               trailing.rs: what follows it
 //! ```
 
 #[doc(hidden)]
@@ -18,6 +19,7 @@ pub mod listing;
 #[doc(hidden)]
 pub mod pairing;
 mod picture;
+mod picture_end;
 mod read_budget;
 mod still;
 mod trailing;
@@ -59,8 +61,8 @@ pub struct ImageSourceOptions {
 /// A sentence about data behind all that a file of a picture or an animation shows, by its content.
 pub(super) fn data_behind(path: &Path) -> std::io::Result<Option<&'static str>> {
     let further = match content::kind_of(path)? {
-        Some(kind) => trailing::trailing(kind, path)?,
-        None => trailing::is_followed(path)?.then_some(Trailing::Data),
+        Some(kind) => picture_end::trailing(kind, path)?,
+        None => picture_end::holds_trailing_data(path)?.then_some(Trailing::Data),
     };
     // Trailing pictures are frames.
     Ok(further
