@@ -38,7 +38,7 @@ pub fn converting(sink: AnySink, path: String, info: &StreamInfo, choose: Choose
         AnySink::Stream(inner) => (inner.row_alignment(), 1 + inner.held_buffers()),
         AnySink::Indexed(_) => (1, 0),
     };
-    step::behind(Conversion::new(path, choose, strict, alignment, buffers), sink)
+    step::around(Conversion::new(path, choose, strict, alignment, buffers), sink)
 }
 
 /// What a converter was made for.

@@ -22,7 +22,7 @@ pub fn info_after(info: &StreamInfo) -> StreamInfo {
 /// `sink` behind it; `path` is for messages.
 pub fn flattening(sink: AnySink, path: String, background: Background) -> AnySink {
     let has_met_alpha = AtomicBool::new(false);
-    step::behind(
+    step::around(
         Flattening {
             path,
             background,
@@ -38,7 +38,7 @@ pub type HoldsOpaque = Box<dyn Fn(PixelFormat, Option<&Path>) -> bool + Send + S
 /// `sink` behind it: opaque frames that the sink `holds` but for their alpha come without it. Others stay as
 /// they are, for the sink to judge.
 pub fn opaque(sink: AnySink, path: String, holds: HoldsOpaque) -> AnySink {
-    step::behind(Opaque { path, holds }, sink)
+    step::around(Opaque { path, holds }, sink)
 }
 
 struct Opaque {

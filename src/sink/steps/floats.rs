@@ -16,7 +16,7 @@ pub fn watched(sink: AnySink, path: String, info: &StreamInfo, parts: u64, stric
     if info.uniform && !info.format.is_float() {
         return sink;
     }
-    step::behind(Overflow::new(path, parts, strict), sink)
+    step::around(Overflow::new(path, parts, strict), sink)
 }
 
 struct Overflow {

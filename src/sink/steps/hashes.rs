@@ -59,7 +59,7 @@ impl FrameLog {
 
 /// `sink` behind a log of its frames.
 pub fn logging(sink: AnySink, log: Arc<FrameLog>) -> AnySink {
-    step::behind(Logging(log), sink)
+    step::around(Logging(log), sink)
 }
 
 struct Logging(Arc<FrameLog>);

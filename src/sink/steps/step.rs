@@ -19,8 +19,8 @@ pub(super) trait Step: Send + Sync + 'static {
     }
 }
 
-/// `sink` behind `step`.
-pub(in crate::sink) fn behind(step: impl Step, sink: AnySink) -> AnySink {
+/// `sink` with `step` before it.
+pub(in crate::sink) fn around(step: impl Step, sink: AnySink) -> AnySink {
     match sink {
         AnySink::Stream(inner) => AnySink::stream(StepSink { step, inner }),
         AnySink::Indexed(inner) => AnySink::indexed(StepFiles { step, inner }),

@@ -94,7 +94,7 @@ pub(super) fn nameless_still(path: &Path) -> Option<ImageKind> {
         // An animation of one picture.
         ImageKind::Png if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("apng")) => true,
         ImageKind::Jpeg => File::open(path)
-            .and_then(|file| jpeg::is_followed(&mut BufReader::new(file)))
+            .and_then(|file| jpeg::has_second_picture(&mut BufReader::new(file)))
             .unwrap_or_default(),
         ImageKind::Png | ImageKind::Bmp | ImageKind::WebP | ImageKind::Pnm => {
             matches!(picture_end::trailing(kind, path), Ok(Some(Trailing::Pictures)))

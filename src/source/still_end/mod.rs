@@ -1,5 +1,5 @@
 //! Where a still ends by its format's own account, of the kinds that FFmpeg's decoders take for whole when
-//! their end is missing. `images/trailing.rs` looks at what stands behind that end.
+//! their end is missing. `images/picture_end.rs` looks at what follows that end.
 //!
 //! ```text
 //!  QOI         header 14 | codes of width x height pixels | 0 0 0 0 0 0 0 1

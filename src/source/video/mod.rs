@@ -148,7 +148,7 @@ impl Source for VideoSource {
     fn remarks(&mut self) -> Remarks {
         let name = &self.file.name.clone();
         let named = |sentences: Vec<String>| sentences.into_iter().map(|s| format!("{name}: {s}")).collect();
-        let Remarks { notes, warnings } = self.findings();
+        let Remarks { notes, warnings } = self.take_remarks();
         Remarks {
             notes: named(notes),
             warnings: named(warnings),

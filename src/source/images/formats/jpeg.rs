@@ -29,8 +29,8 @@ pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture
 
 /// True if one of the same size follows the first picture, which does not list it: a stream of pictures,
 /// which is a video.
-pub(in crate::source::images) fn is_followed(input: &mut impl BufRead) -> io::Result<bool> {
-    Ok(picture(input)?.is_followed)
+pub(in crate::source::images) fn has_second_picture(input: &mut impl BufRead) -> io::Result<bool> {
+    Ok(picture(input)?.has_second_picture)
 }
 
 /// What is read of a file.
@@ -42,7 +42,7 @@ struct Contents {
     /// What the file holds beside this picture, in words.
     further: Option<String>,
     /// A picture of the same size follows, which the file does not list.
-    is_followed: bool,
+    has_second_picture: bool,
     /// What its scans do not give of the picture though they have an end, in words.
     unfinished: Option<String>,
 }
@@ -119,7 +119,7 @@ fn picture(input: &mut impl BufRead) -> io::Result<Contents> {
     Ok(Contents {
         bits,
         further: further(pictures, behind.unwrap_or_default()),
-        is_followed: pictures.is_none()
+        has_second_picture: pictures.is_none()
             && behind
                 .and_then(header_behind)
                 .is_some_and(|other| other == header),

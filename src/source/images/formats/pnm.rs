@@ -132,7 +132,7 @@ pub(in crate::source::images) fn losses(mut input: impl BufRead + Seek) -> io::R
             head.greatest
         ));
     }
-    losses.extend(behind(&mut input)?.map(|further| {
+    losses.extend(classify_rest(&mut input)?.map(|further| {
         match further {
             Trailing::Pictures => further.sentence(),
             Trailing::Data => "data follow the picture, which are left out",
@@ -151,11 +151,11 @@ pub(in crate::source::images) fn trailing(mut input: impl BufRead + Seek) -> io:
         return Ok(None);
     }
     head.pass_bytes(&mut input)?;
-    behind(&mut input)
+    classify_rest(&mut input)
 }
 
 /// What follows a picture, if something does.
-fn behind(input: &mut impl BufRead) -> io::Result<Option<Trailing>> {
+fn classify_rest(input: &mut impl BufRead) -> io::Result<Option<Trailing>> {
     loop {
         let bytes = input.fill_buf()?;
         let Some(&first) = bytes.first() else {

@@ -256,7 +256,7 @@ impl Tga {
         let overrun = self.is_packed && left > 0;
         let damage =
             overrun.then_some("its last packet goes beyond the picture: its packed pixels are damaged");
-        let damage = damage.or_else(|| behind(rest)).map(str::to_owned);
+        let damage = damage.or_else(|| trailing_sentence(rest)).map(str::to_owned);
         Ok((
             dropped.then(|| unused_sentence(what)),
             damage.into_iter().chain(cut_sentence(cut)).collect(),
@@ -316,7 +316,7 @@ impl OpenPicture for Tga {
 }
 
 /// What follows the pixels, in words: the footer ends the file, and what lies before it belongs to it.
-fn behind(rest: &[u8]) -> Option<&'static str> {
+fn trailing_sentence(rest: &[u8]) -> Option<&'static str> {
     let footers = rest
         .windows(FOOTER.len())
         .filter(|bytes| *bytes == FOOTER)
@@ -387,7 +387,7 @@ mod tests {
     #[test]
     fn what_follows_the_pixels_is_found() {
         let footer = [&[0; 8], FOOTER].concat();
-        let said = |rest: &[&[u8]]| behind(&rest.concat()).unwrap_or_default();
+        let said = |rest: &[&[u8]]| trailing_sentence(&rest.concat()).unwrap_or_default();
         assert_eq!(said(&[]), "");
         assert_eq!(said(&[b"\0\0"]), "");
         assert_eq!(said(&[b"extension", &footer]), "");

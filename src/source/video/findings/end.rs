@@ -5,7 +5,7 @@ use crate::source::video::VideoSource;
 use crate::source::video::known::extent::Extent;
 use crate::source::video::known::extent::fragments::breaks_off;
 use crate::source::video::known::extent::nut::has_frames_behind;
-use crate::source::video::known::extent::sizes::{Behind, behind, extent_of};
+use crate::source::video::known::extent::sizes::{Rest, classify_rest, extent_of};
 use crate::source::video::known::extent::{avi, blocks, joined};
 use crate::source::video::known::jpeg_xl::JpegXl;
 
@@ -26,9 +26,9 @@ impl VideoSource {
         let mut has_left = false;
         let is_matroska = format.starts_with("matroska");
         if is_matroska && matches!(extent, Extent::Whole | Extent::Unknown) {
-            let behind = behind(&self.file.path, self.findings.damage.reached);
-            has_left = behind == Behind::Blocks && extent == Extent::Whole;
-            if behind == Behind::NoElement {
+            let rest = classify_rest(&self.file.path, self.findings.damage.reached);
+            has_left = rest == Rest::Blocks && extent == Extent::Whole;
+            if rest == Rest::NoElement {
                 extent = Extent::Broken;
             } else if has_left || self.findings.damage.complaint.is_some() {
                 extent = Extent::Unknown;
@@ -91,7 +91,7 @@ impl VideoSource {
             )?;
         }
         self.findings.steps.end();
-        // Behind a seek, leading pictures belong to what comes before.
+        // After a seek, leading pictures belong to what comes before.
         let head = self.missing_head(true).filter(|_| !self.skip.has_sought());
         let hole = self.hole().and_then(|hole| hole.loss());
         // The last picture may have been marked after it came out.

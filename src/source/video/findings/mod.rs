@@ -231,8 +231,8 @@ impl VideoSource {
         self.findings.damage.packets = 0;
     }
 
-    /// The remarks without the input's name.
-    pub(in crate::source) fn findings(&mut self) -> Remarks {
+    /// Takes the remarks out, without the input's name.
+    pub(in crate::source) fn take_remarks(&mut self) -> Remarks {
         let hole = self.hole();
         let cut = self
             .findings

@@ -38,8 +38,8 @@ struct Dds {
     colour: ColorFormat,
     /// Colours are multiplied by alpha, and the decoder does not divide them.
     is_premultiplied: bool,
-    /// What the file holds behind all its pictures.
-    behind: Option<Trailing>,
+    /// What follows all its pictures in the file.
+    trailing: Option<Trailing>,
 }
 
 /// Opens the first and largest picture of a file.
@@ -67,7 +67,7 @@ pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture
     }
     let end = Decoder::from_header((), header.clone())?.layout().data_len();
     let end = end.saturating_add(input.stream_position()?);
-    let behind = further(path, end)?;
+    let trailing = trailing_from(path, end)?;
     let input: Box<dyn Read> = if is_bc3(format) {
         let mut blocks = vec![0; bytes as usize];
         input.read_exact(&mut blocks)?;
@@ -94,12 +94,12 @@ pub(in crate::source::images) fn open(path: &Path) -> Result<Box<dyn OpenPicture
             && !is_divided,
         decoder,
         colour,
-        behind,
+        trailing,
     }))
 }
 
 /// What follows at byte `end` of a file.
-fn further(path: &Path, end: u64) -> io::Result<Option<Trailing>> {
+fn trailing_from(path: &Path, end: u64) -> io::Result<Option<Trailing>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(end))?;
     Trailing::of(&mut BufReader::new(file), MAGIC)
@@ -179,8 +179,8 @@ impl Dds {
         let custom = (self.colour.channels == Channels::Rgba
             && self.decoder.header().alpha_mode() == AlphaMode::Custom)
             .then(|| "its fourth channel is no alpha, as the file says, and is read as such".to_owned());
-        let behind = self.behind.map(|behind| behind.sentence().to_owned());
-        [further, custom, behind].into_iter().flatten().collect()
+        let trailing = self.trailing.map(|trailing| trailing.sentence().to_owned());
+        [further, custom, trailing].into_iter().flatten().collect()
     }
 
     /// How the picture is given otherwise than it is stored, in words.

@@ -389,9 +389,9 @@ fn matroska(file: &mut (impl Read + Seek), length: u64) -> io::Result<Option<u64
     Ok(None)
 }
 
-/// What a Matroska file has behind the packets that were read.
+/// What a Matroska file has after the packets that were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::source::video) enum Behind {
+pub(in crate::source::video) enum Rest {
     /// Nothing that its sizes show.
     Nothing,
     /// Blocks of its last cluster.
@@ -401,39 +401,39 @@ pub(in crate::source::video) enum Behind {
 }
 
 /// What the Matroska file at `path` has from byte `reached` on, where the last packet ended.
-pub(in crate::source::video) fn behind(path: &Path, reached: u64) -> Behind {
-    let ask = || -> io::Result<Behind> {
+pub(in crate::source::video) fn classify_rest(path: &Path, reached: u64) -> Rest {
+    let ask = || -> io::Result<Rest> {
         let file = File::open(path)?;
         let length = file.metadata()?.len();
         // An element's head is all that is read of it.
-        behind_in(&mut BufReader::with_capacity(16, file), length, reached)
+        classify_rest_of(&mut BufReader::with_capacity(16, file), length, reached)
     };
     // Opening a pipe once more could wait for ever.
     let asked = path.is_file().then(ask);
-    asked.and_then(Result::ok).unwrap_or(Behind::Nothing)
+    asked.and_then(Result::ok).unwrap_or(Rest::Nothing)
 }
 
-fn behind_in(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<Behind> {
+fn classify_rest_of(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Result<Rest> {
     let mut at = |at: u64| -> io::Result<Element> {
         file.seek(SeekFrom::Start(at))?;
         element(file, at)
     };
     let end_of = |element: &Element| element.size.and_then(|size| element.content.checked_add(size));
     let Some(segment) = end_of(&at(0)?) else {
-        return Ok(Behind::Nothing);
+        return Ok(Rest::Nothing);
     };
     let segment = at(segment)?;
     if segment.id != SEGMENT {
-        return Ok(Behind::Nothing);
+        return Ok(Rest::Nothing);
     }
     let (end, is_sized) = match end_of(&segment) {
         Some(end) => (end, true),
         None => (length, false),
     };
     let broken_at = |place: u64| match place >= reached {
-        true => Behind::NoElement,
+        true => Rest::NoElement,
         // FFmpeg found more behind it.
-        false => Behind::Nothing,
+        false => Rest::Nothing,
     };
     // The last cluster's content. One without a size goes on to the next element that is none of its own.
     let (mut last, mut is_open) = (None, false);
@@ -445,17 +445,17 @@ fn behind_in(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Re
         let child = match at(place) {
             Ok(child) if SEGMENT_CHILDREN.contains(&child.id) => child,
             Ok(child) if is_open && CLUSTER_CHILDREN.contains(&child.id) => child,
-            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Behind::Nothing),
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => return Ok(Rest::Nothing),
             _ => return Ok(broken_at(place)),
         };
         let next = end_of(&child);
         match next {
             // The file was cut off.
-            Some(next) if next > end && !is_sized => return Ok(Behind::Nothing),
+            Some(next) if next > end && !is_sized => return Ok(Rest::Nothing),
             Some(next) if next > end => return Ok(broken_at(place)),
             Some(next) => place = next,
             None if child.id == CLUSTER => place = child.content,
-            None => return Ok(Behind::Nothing),
+            None => return Ok(Rest::Nothing),
         }
         if child.id == CLUSTER {
             is_open = next.is_none();
@@ -463,7 +463,7 @@ fn behind_in(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Re
         }
     }
     let Some((mut place, end)) = last else {
-        return Ok(Behind::Nothing);
+        return Ok(Rest::Nothing);
     };
     for _ in 0..MAX_ELEMENTS {
         if place >= end {
@@ -476,12 +476,12 @@ fn behind_in(file: &mut (impl Read + Seek), length: u64, reached: u64) -> io::Re
             _ => return Ok(broken_at(place)),
         };
         match end_of(&child).filter(|&next| next <= end) {
-            Some(_) if BLOCKS.contains(&child.id) && place >= reached => return Ok(Behind::Blocks),
+            Some(_) if BLOCKS.contains(&child.id) && place >= reached => return Ok(Rest::Blocks),
             Some(next) => place = next,
             None => return Ok(broken_at(place)),
         }
     }
-    Ok(Behind::Nothing)
+    Ok(Rest::Nothing)
 }
 
 #[cfg(test)]
@@ -579,21 +579,21 @@ mod tests {
             file.extend(&content);
             let end_of_blocks = file.len() - 5;
             let ask = |bytes: &[u8], reached: usize| {
-                behind_in(&mut Cursor::new(bytes), bytes.len() as u64, reached as u64).ok()
+                classify_rest_of(&mut Cursor::new(bytes), bytes.len() as u64, reached as u64).ok()
             };
             let what = (segment_size, cluster_size);
-            assert_eq!(ask(&file, end_of_blocks), Some(Behind::Nothing), "{what:?}");
-            assert_eq!(ask(&file, end_of_blocks - 22), Some(Behind::Blocks), "{what:?}");
+            assert_eq!(ask(&file, end_of_blocks), Some(Rest::Nothing), "{what:?}");
+            assert_eq!(ask(&file, end_of_blocks - 22), Some(Rest::Blocks), "{what:?}");
             // From within the last block on, from within the one before, and behind the cluster alone.
             for zeros in [5 + 4, 5 + 22 + 4, 5] {
                 let mut zeroed = file.clone();
                 let from = file.len() - zeros;
                 zeroed[from..].fill(0);
-                assert_eq!(ask(&zeroed, from), Some(Behind::NoElement), "{what:?}, {zeros}");
+                assert_eq!(ask(&zeroed, from), Some(Rest::NoElement), "{what:?}, {zeros}");
                 // A reader that found something behind them has passed over them.
                 assert_eq!(
                     ask(&zeroed, file.len() + 1),
-                    Some(Behind::Nothing),
+                    Some(Rest::Nothing),
                     "{what:?}, {zeros}"
                 );
             }
@@ -602,7 +602,7 @@ mod tests {
             renamed[end_of_blocks - 22] = 0x86;
             assert_eq!(
                 ask(&renamed, end_of_blocks - 22),
-                Some(Behind::NoElement),
+                Some(Rest::NoElement),
                 "{what:?}"
             );
         }
