@@ -726,7 +726,7 @@ fn heads_of_other_stills_lose_nothing_unsaid() {
     pictures(&at("a.gif"), "3", &[]);
     let gif = fs::read(at("a.gif")).unwrap();
     for (file, word) in [
-        ([&gif[..], b"behind"].concat(), "data behind the picture"),
+        ([&gif[..], b"behind"].concat(), "bytes after the picture"),
         ([&gif[..6], &[20], &gif[7..]].concat(), "outside of the screen"),
         (gif[..gif.len() - 20].to_vec(), "its end is missing"),
     ] {

@@ -286,7 +286,7 @@ fn what_a_texture_says_of_itself_is_kept_or_reported() {
     let mut cube = dds((2, 2), &Kind::Dxgi(BGRA8, 0), 1, &[7; 6 * 16]);
     cube[136] = 4;
     let read = folder.read("a.dds", &cube);
-    assert!(read.remarks.warnings[0].contains("6 pictures are in the file, faces of a cube"));
+    assert!(read.remarks.warnings[0].contains("the file holds 6 faces of a cube"));
     assert!(folder.strictly("a.dds", &cube).contains("faces of a cube"));
     assert!(
         folder
@@ -385,7 +385,8 @@ fn icons_are_transparent_where_their_mask_says() {
     wrong[14] = 9;
     let read = folder.read("a.ico", &wrong);
     assert_eq!(read.samples, [3, 2, 1, 255, 6, 5, 4, 0]);
-    assert!(read.remarks.warnings[0].contains("states another length"));
+    let mut warnings = read.remarks.warnings.iter();
+    assert!(warnings.any(|warning| warning.contains("states another length")));
 
     // With alpha the mask says nothing; where alpha is 0 everywhere, it is none.
     let mask: Option<&[&[u8]]> = Some(&[&[0b1000_0000]]);
@@ -429,7 +430,7 @@ fn the_largest_icon_is_read_and_the_others_are_named() {
         let file = icons(1, &pictures.map(|picture| &picture[..]));
         let read = folder.read("a.ico", &file);
         assert_eq!((read.size, &read.samples[..4]), ((2, 2), &[3, 2, 1, 255][..]));
-        let said = "3 pictures are in the file, of which the largest and deepest is read, 2x2 of 24 bits";
+        let said = "the file holds 3 pictures; only the largest and deepest is read (2x2, 24 bits)";
         assert!(read.remarks.warnings[0].contains(said));
         assert!(folder.strictly("a.ico", &file).contains(said));
         // Known by its content, too.

@@ -393,7 +393,7 @@ fn frame_buffers_are_no_more_than_frames() {
     let (one, two) = (folder.path().join("one.dpx"), folder.path().join("two.dpx"));
     fs::write(&two, fs::read(&one).unwrap().repeat(2)).unwrap();
     let said = filtered(&two, &folder.path().join("first.png"), &[]);
-    assert!(said.contains("several pictures are in the file"), "{said}");
+    assert!(said.contains("the file holds several pictures"), "{said}");
 }
 
 /// Of a video a number is how many frames, of image files which one.
@@ -1407,7 +1407,7 @@ fn pages_of_a_tiff_are_a_sequence() {
     fs::create_dir(path("scans")).unwrap();
     fs::copy(&scan, path("scans/scan.tif")).unwrap();
     let said = filtered(&path("scans"), &path("s/"), &[]);
-    assert!(said.contains("3 pictures are in the file"), "{said}");
+    assert!(said.contains("the file holds 3 pictures"), "{said}");
     assert_eq!(names(&path("s")), ["scan.tif"]);
 }
 
@@ -1806,7 +1806,7 @@ fn data_behind_pictures_of_ffmpegs_are_named_and_no_damage() {
         let mut file = fs::read(&input).unwrap();
         file.extend(b"more");
         fs::write(&input, file).unwrap();
-        read_with_a_word(&input, "data behind the picture in the file are left out");
+        read_with_a_word(&input, "bytes after the picture are ignored");
         let words = filtered(&input, &folder.path().join("out.png"), &["--overwrite"]);
         assert!(!words.contains("packet"), "{words}");
     }
@@ -1861,15 +1861,15 @@ fn files_of_several_pictures_say_that_one_is_read() {
     fs::write(at("camera.jpg"), camera).unwrap();
     filtered(&at("camera.jpg"), &at("camera.png"), &["--strict"]);
     fs::write(at("views.jpg"), listing(&one, &[0x02_0003; 3])).unwrap();
-    read_with_a_word(&at("views.jpg"), "3 pictures are in the file");
+    read_with_a_word(&at("views.jpg"), "the file holds 3 pictures");
     for padding in [&b""[..], &[0; 9]] {
         fs::write(at("two.jpg"), [&one, padding, &one].concat()).unwrap();
-        read_with_a_word(&at("two.jpg"), "several pictures are in the file");
+        read_with_a_word(&at("two.jpg"), "the file holds several pictures");
     }
     let video = b"\0\0\0\x14ftypmp42\0\0\0\0mp42";
     for (name, first, behind, word) in [
-        ("more.jpg", &one, &b"other data"[..], "data behind the picture"),
-        ("motion.jpg", &one, video, "a video is in the file"),
+        ("more.jpg", &one, &b"other data"[..], "bytes after the picture"),
+        ("motion.jpg", &one, video, "a video follows the picture"),
         (
             "motion-views.jpg",
             &listing(&one, &[0x02_0003; 2]),
@@ -1886,7 +1886,7 @@ fn files_of_several_pictures_say_that_one_is_read() {
     fs::write(at("one.pgm"), "P5 3 1 255\nabc").unwrap();
     filtered(&at("one.pgm"), &at("one.png"), &["--strict"]);
     fs::write(at("two.pgm"), "P5 3 1 255\nabcP5 3 1 255\ndef").unwrap();
-    read_with_a_word(&at("two.pgm"), "several pictures are in the file");
+    read_with_a_word(&at("two.pgm"), "the file holds several pictures");
     fs::write(at("above.pgm"), "P5 3 1 98\nabc").unwrap();
     read_with_a_word(&at("above.pgm"), "1 samples are above 98");
 
@@ -1899,7 +1899,7 @@ fn files_of_several_pictures_say_that_one_is_read() {
     fs::write(at("one.pfm"), &unix).unwrap();
     filtered(&at("one.pfm"), &at("one.tif"), &["--strict"]);
     fs::write(at("two.pfm"), unix.repeat(2)).unwrap();
-    read_with_a_word(&at("two.pfm"), "several pictures are in the file");
+    read_with_a_word(&at("two.pfm"), "the file holds several pictures");
     // Lines that end in two bytes.
     fs::write(at("dos.pfm"), pfm("Pf\r\n3 1\r\n-1.0\r\n")).unwrap();
     filtered(&at("dos.pfm"), &at("dos.tif"), &["--strict"]);
@@ -1932,11 +1932,11 @@ fn files_of_several_pictures_say_that_one_is_read() {
             [&file[..], b"and more, which is text"].concat(),
         )
         .unwrap();
-        read_with_a_word(&at(&format!("more.{kind}")), "data behind the picture");
+        read_with_a_word(&at(&format!("more.{kind}")), "bytes after the picture");
     }
     let png = fs::read(at("one.png")).unwrap();
     fs::write(at("two.png"), png.repeat(2)).unwrap();
-    read_with_a_word(&at("two.png"), "several pictures are in the file");
+    read_with_a_word(&at("two.png"), "the file holds several pictures");
 }
 
 #[test]

@@ -757,8 +757,7 @@ fn animated_png_is_a_video_whatever_its_name() {
     let said = filtered(&stills, &output, &["--encoder", "ffv1"]);
     assert_eq!(said.warnings().len(), 1, "{}", said.text);
     assert!(
-        said.text
-            .contains("an animation, of which only the first frame is read"),
+        said.text.contains("an animation; only its first frame is read"),
         "{}",
         said.text
     );

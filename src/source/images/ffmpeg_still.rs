@@ -35,9 +35,9 @@ pub(super) struct FfmpegStill {
     metadata: FileMetadata,
 }
 
-/// What is said of a file that FFmpeg does not open because of data behind its picture.
-const BEHIND: &str = "cannot be decoded: data stand behind the picture, which FFmpeg takes for a part of it; \
-                      cut them off";
+/// What is said of a file that FFmpeg does not open because of other data after its picture.
+const IS_FOLLOWED: &str =
+    "cannot be decoded: FFmpeg takes bytes after the picture for a part of it; cut them off";
 
 impl FfmpegStill {
     /// Decodes the first picture.
@@ -66,7 +66,7 @@ impl FfmpegStill {
             ..VideoSourceOptions::default()
         };
         let mut source = VideoSource::open(path, &options).map_err(|error| match is_followed {
-            true => invalid(path, BEHIND),
+            true => invalid(path, IS_FOLLOWED),
             false => error,
         })?;
         let (_keep, stop) = crossbeam_channel::bounded(0);

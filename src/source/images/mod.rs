@@ -348,11 +348,11 @@ impl ImageFiles {
             count(&mut remarks.conversions, path, &conversion);
         }
         let others = match (is_animated(path), has_default_picture) {
-            (true, false) => Some(
-                "an animation, of which only the first frame is read (given alone it is read as a video)",
-            ),
+            (true, false) => {
+                Some("an animation; only its first frame is read (given alone it is read as a video)")
+            }
             (true, true) => Some(
-                "an animation, of which only the default picture is read, which is no frame of it (given \
+                "an animation; only its default picture is read, which is not one of its frames (given \
                  alone it is read as a video)",
             ),
             (false, true) => Some("its default picture is read, and the frame of its animation is left out"),

@@ -11,6 +11,7 @@ use super::formats::{
 use super::listing::Page;
 use super::picture::{OpenPicture, PictureNotes, Reason, cut_sentence};
 use super::read_budget::{BudgetedReader, PngPixels, ReadBudget};
+use super::trailing::several_pictures;
 use super::{Rules, content};
 use crate::annotations::{self, Container, FileMetadata};
 use crate::frame::{AlphaKind, Colour, Frame, PixelFormat, Range, Turn};
@@ -509,10 +510,8 @@ impl<'a> Still<'a> {
                 })?;
                 let pages = facts.pages;
                 let further = (pages > 1).then(|| {
-                    format!(
-                        "{pages} pictures are in the file, of which the first is read (given alone all \
-                        are read)"
-                    )
+                    let several = several_pictures(pages, "pictures", "first");
+                    format!("{several} (given alone all are read)")
                 });
                 Ok(PictureNotes {
                     icc_profile: facts.icc,

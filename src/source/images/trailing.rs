@@ -1,6 +1,7 @@
 //! What stands in a file after its first picture, which decoders pass over: more pictures, or other data.
 //! Padding does not count.
 
+use std::fmt::Display;
 use std::io::{self, BufRead, Read};
 
 /// Bytes that are taken for padding if nothing else follows.
@@ -16,14 +17,15 @@ pub(super) enum Trailing {
 }
 
 impl Trailing {
+    /// What is said of it.
     pub(super) fn sentence(self) -> &'static str {
         match self {
-            Trailing::Pictures => "several pictures are in the file, of which the first is read",
-            Trailing::Data => "data behind the picture in the file are left out",
+            Trailing::Pictures => "the file holds several pictures; only the first is read",
+            Trailing::Data => "bytes after the picture are ignored",
         }
     }
 
-    /// What these bytes behind a picture are, `None` for padding; files of its kind begin with `magic`.
+    /// What these bytes after a picture are, `None` for padding; files of its kind begin with `magic`.
     pub(super) fn of(behind: &mut impl BufRead, magic: &[u8]) -> io::Result<Option<Trailing>> {
         let mut passed = 0;
         loop {
@@ -50,7 +52,12 @@ impl Trailing {
     }
 }
 
-/// True for bytes that mean nothing behind a picture.
+/// What is said of a file with so many pictures, or what they are, of which one is read.
+pub(super) fn several_pictures(count: impl Display, noun: &str, chosen: &str) -> String {
+    format!("the file holds {count} {noun}; only the {chosen} is read")
+}
+
+/// True for bytes that mean nothing after a picture.
 pub(super) fn is_padding(byte: u8) -> bool {
     matches!(byte, 0 | 0xff) || byte.is_ascii_whitespace()
 }

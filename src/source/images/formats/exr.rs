@@ -15,6 +15,7 @@ use crate::annotations::exr::{ExrPart, is_float, primaries};
 use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range, gcd};
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use crate::source::images::read_budget::{BudgetedReader, ReadBudget};
+use crate::source::images::trailing::several_pictures;
 use crate::wording::listed;
 use ::exr::block::lines::LineIndex;
 use ::exr::block::reader::{ChunksReader, Reader};
@@ -324,16 +325,15 @@ fn losses(headers: &[Header]) -> Vec<String> {
             name.map_or_else(|| "without a name".to_owned(), |name| format!("'{name}'"))
         };
         losses.push(format!(
-            "{} parts are in the file, of which the first ({}) is read; left out: {}",
-            headers.len(),
-            name(&headers[0]),
+            "{}; left out: {}",
+            several_pictures(headers.len(), "parts", &format!("first ({})", name(&headers[0]))),
             listed(headers[1..].iter().map(name).collect())
         ));
     }
     if let BlockDescription::Tiles(tiles) = headers[0].blocks
         && tiles.level_mode != LevelMode::Singular
     {
-        losses.push("smaller copies of the picture are in the file (mip maps), and are left out".to_owned());
+        losses.push("the file holds smaller copies of the picture (mip maps), which are left out".to_owned());
     }
     losses
 }

@@ -11,6 +11,7 @@
 //! ```
 
 use crate::source::images::picture::Reason;
+use crate::source::images::trailing::several_pictures;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -109,10 +110,8 @@ fn rank(entry: &Entry) -> (u64, u32) {
 }
 
 fn others(count: usize, best: &Entry) -> String {
-    format!(
-        "{count} pictures are in the file, of which the largest and deepest is read, {}x{} of {} bits",
-        best.width, best.height, best.bits
-    )
+    let several = several_pictures(count, "pictures", "largest and deepest");
+    format!("{several} ({}x{}, {} bits)", best.width, best.height, best.bits)
 }
 
 /// What an entry leads to; none if it leads nowhere. Its own account of size and depth is not to be relied

@@ -4,7 +4,7 @@
 use crate::annotations::jpeg::{listed_pictures, walk};
 use crate::frame::METADATA_LIMIT;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
-use crate::source::images::trailing::{Trailing, is_padding};
+use crate::source::images::trailing::{Trailing, is_padding, several_pictures};
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -174,12 +174,12 @@ fn further(listed: Option<usize>, behind: &[u8]) -> Option<String> {
     let has_video = behind.windows(4).any(|name| name == b"ftyp");
     let several = listed.filter(|&count| count > 1);
     if let Some(count) = several {
-        let video = if has_video { " and a video" } else { "" };
-        Some(format!(
-            "{count} pictures{video} are in the file, of which the first picture is read"
-        ))
+        Some(match has_video {
+            true => several_pictures(count, "pictures and a video", "first picture"),
+            false => several_pictures(count, "pictures", "first"),
+        })
     } else if has_video {
-        Some("a video is in the file behind the picture, which alone is read".to_owned())
+        Some("a video follows the picture in the file; only the picture is read".to_owned())
     } else if without_padding(behind).starts_with(b"\xff\xd8\xff") {
         // Where a list names this one alone, that is a preview of it.
         listed.is_none().then(|| Trailing::Pictures.sentence().to_owned())

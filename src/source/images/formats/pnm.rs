@@ -132,13 +132,7 @@ pub(in crate::source::images) fn losses(mut input: impl BufRead + Seek) -> io::R
             head.greatest
         ));
     }
-    losses.extend(classify_rest(&mut input)?.map(|further| {
-        match further {
-            Trailing::Pictures => further.sentence(),
-            Trailing::Data => "data follow the picture, which are left out",
-        }
-        .to_owned()
-    }));
+    losses.extend(classify_rest(&mut input)?.map(|further| further.sentence().to_owned()));
     Ok(losses)
 }
 
@@ -350,9 +344,12 @@ mod tests {
             assert_eq!(said(picture), "", "{name}");
             assert_eq!(said(&[picture, b"\n"].concat()), "", "{name}");
             let twice = said(&[picture, b" ", picture].concat());
-            assert!(twice.starts_with("several pictures"), "{name}: {twice}");
+            assert!(
+                twice.starts_with("the file holds several pictures"),
+                "{name}: {twice}"
+            );
             let more = said(&[picture, b"\n", b"else"].concat());
-            assert!(more.starts_with("data follow"), "{name}: {more}");
+            assert!(more.starts_with("bytes after the picture"), "{name}: {more}");
         }
         assert_eq!(said(b"P5 3 2 255\nab"), "");
         assert_eq!(said(b"no picture"), "");

@@ -391,9 +391,9 @@ mod tests {
         assert_eq!(said(&[]), "");
         assert_eq!(said(&[b"\0\0"]), "");
         assert_eq!(said(&[b"extension", &footer]), "");
-        assert!(said(&[b"another picture"]).starts_with("data behind"));
-        assert!(said(&[&footer, b"more"]).starts_with("data behind"));
-        assert!(said(&[&footer, b"picture", &footer]).starts_with("several pictures"));
+        assert!(said(&[b"another picture"]).starts_with("bytes after the picture"));
+        assert!(said(&[&footer, b"more"]).starts_with("bytes after the picture"));
+        assert!(said(&[&footer, b"picture", &footer]).starts_with("the file holds several pictures"));
         let file = file(3, 8, TOP, (0, &[]), &[1, 2, 3, 4, 5]);
         let mut out = [0; 4];
         assert!(Tga::open(file).unwrap().read(&mut out).unwrap().1.len() == 1);

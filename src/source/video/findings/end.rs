@@ -87,7 +87,7 @@ impl VideoSource {
         if is_animated && self.maker.made == 1 {
             self.findings.lose(
                 &self.file,
-                "it is an animation, of which the first frame alone is read".to_owned(),
+                "it is an animation; only its first frame is read".to_owned(),
             )?;
         }
         self.findings.steps.end();

@@ -13,7 +13,7 @@ use super::tiff::divided;
 use crate::annotations::FileMetadata;
 use crate::frame::{AlphaKind, Colour, Range};
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason, cut_sentence};
-use crate::source::images::trailing::Trailing;
+use crate::source::images::trailing::{Trailing, several_pictures};
 use dds::header::{AlphaMode, Header, ParseOptions, RawHeader, ResourceDimension};
 use dds::{
     Channels, ColorFormat, DataLayout, DataRegion, Decoder, DecodingError, Format, FormatError, HeaderError,
@@ -174,8 +174,7 @@ impl Dds {
                 },
             ),
         };
-        let further = (count > 1)
-            .then(|| format!("{count} pictures are in the file, {what}, of which the first is read"));
+        let further = (count > 1).then(|| several_pictures(count, what, "first"));
         let custom = (self.colour.channels == Channels::Rgba
             && self.decoder.header().alpha_mode() == AlphaMode::Custom)
             .then(|| "its fourth channel is no alpha, as the file says, and is read as such".to_owned());

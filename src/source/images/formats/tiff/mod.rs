@@ -23,6 +23,7 @@ mod page;
 mod predictor;
 mod samples;
 
+use crate::source::images::trailing::several_pictures;
 use chunks::Chunks;
 pub(in crate::source::images) use colour::divided;
 use directory::{Entry, Input};
@@ -157,9 +158,8 @@ impl Tiff {
         let stacked = input.stacked(&directory).filter(|_| pages == 1);
         let mut tiff = Tiff::of(input, (&directory, next), pages)?;
         tiff.facts.lost.extend(lost);
-        tiff.facts.lost.extend(
-            stacked.map(|count| format!("{count} pictures are in the file, of which the first is read")),
-        );
+        let several = stacked.map(|count| several_pictures(count, "pictures", "first"));
+        tiff.facts.lost.extend(several);
         Ok(tiff)
     }
 
@@ -298,9 +298,9 @@ mod tests {
             read(&bytes).unwrap().0.lost.join("")
         };
         assert_eq!(said(&[]), "");
-        assert!(said(&[(DEPTH, &[5])]).starts_with("5 pictures are in the file"));
+        assert!(said(&[(DEPTH, &[5])]).starts_with("the file holds 5 pictures"));
         assert_eq!(said(&[(DEPTH, &[1])]), "");
-        assert!(said(&[(DESCRIPTION, &text)]).starts_with("3 pictures are in the file"));
+        assert!(said(&[(DESCRIPTION, &text)]).starts_with("the file holds 3 pictures"));
         assert_eq!(said(&[(DESCRIPTION, &other)]), "");
     }
 
