@@ -303,7 +303,7 @@ fn y4m_that_stops_or_lies_says_where() {
     for (header, part) in [
         ("YUV4MPEG2 W0 H4 F25:1\n", "W0"),
         ("YUV4MPEG2 W4 H4 Cnone\n", "Cnone"),
-        ("YUV4MPEG2 W2000000000 H2000000000\nFRAME\n", "header lies"),
+        ("YUV4MPEG2 W2000000000 H2000000000\nFRAME\n", "header is wrong"),
     ] {
         let message = error(read(header.as_bytes()));
         assert!(message.contains(part), "{header}: {message}");

@@ -311,7 +311,7 @@ fn tensor_cores_make_one_number_of_some_sums_and_refuse_the_others() {
     let error = taken("gray", "kirsch:scale=0.3", MemoryVariant::Tensor).unwrap_err();
     let error = error.to_string();
     assert!(
-        error.contains("--memory tensor cannot be had for this filter"),
+        error.contains("--memory tensor is not available for this filter"),
         "{error}"
     );
     let turned = taken("gray", "kirsch:scale=0.3", MemoryVariant::Auto).unwrap();

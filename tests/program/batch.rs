@@ -476,7 +476,7 @@ fn an_empty_file_or_a_folder_is_no_output_that_is_there() {
         let untouched = fs::metadata(format!("{to}{there}")).unwrap().modified().unwrap();
         let shown = said(0, &again);
         assert!(
-            shown.contains(words) && shown.contains(&format!("{file} is empty and is made anew")),
+            shown.contains(words) && shown.contains(&format!("{file} is empty and is replaced")),
             "{shown}"
         );
         assert_eq!(fs::metadata(&file).unwrap().len(), whole);

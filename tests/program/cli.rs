@@ -1038,10 +1038,10 @@ fn sound_that_a_pipe_cannot_hold_is_encoded_anew() {
     );
     assert!(bytes.is_empty());
     let (said, bytes) = run("--dry-run");
-    assert!(said.is_empty() && text(&bytes).contains("encoded anew"), "{said}");
+    assert!(said.is_empty() && text(&bytes).contains("re-encoded"), "{said}");
     let (said, _) = run("");
     assert!(
-        said.contains("warning: stream 1 (audio, aac) is encoded anew"),
+        said.contains("warning: stream 1 (audio, aac) is re-encoded"),
         "{said}"
     );
     ffmpeg(&["-i", &out, "-map", "0:a", "-f", "null", "-"]);

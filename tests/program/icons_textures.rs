@@ -447,7 +447,7 @@ fn the_largest_icon_is_read_and_the_others_are_named() {
     assert!(
         folder
             .refused("a.ico", &icons(1, &[&[]]))
-            .contains("none of its pictures is there")
+            .contains("none of its pictures is in the file")
     );
     assert!(
         folder

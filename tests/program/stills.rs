@@ -212,7 +212,7 @@ fn images_are_recognised_by_their_content() {
     // Nothing of a pipe can be read twice.
     let done = piped(&one, &at("piped.png"), &[]);
     assert!(
-        done.status.success() && said(&done).contains("one picture out of a pipe"),
+        done.status.success() && said(&done).contains("one picture from a pipe"),
         "{}",
         said(&done)
     );
@@ -226,7 +226,7 @@ fn images_are_recognised_by_their_content() {
     assert!(!at("strict.png").exists());
     let done = piped(&[&one[..], &one].concat(), &at("pipe/"), &[]);
     assert!(
-        done.status.success() && said(&done).contains("they are pictures out of a pipe"),
+        done.status.success() && said(&done).contains("they are pictures from a pipe"),
         "{}",
         said(&done)
     );
@@ -312,7 +312,7 @@ fn what_pictures_in_a_pipe_say_beside_their_pixels_is_named() {
         assert!(done.status.success(), "{what}: {}", said(&done));
         let shown = said(&done);
         assert_eq!(
-            shown.contains("pictures out of a pipe"),
+            shown.contains("pictures from a pipe"),
             !words.is_empty(),
             "{what}: {shown}"
         );

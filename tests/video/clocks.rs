@@ -1026,14 +1026,14 @@ fn edit_lists_that_ffmpeg_does_not_follow_are_named() {
     let parts: fn(&mut [u8]) = |data| data[4..8].copy_from_slice(&5120_u32.to_be_bytes());
     let (stream, sound) = ("edited.mp4: its", "the edit list of stream 1 (audio");
     let changes = [
-        (lists[0], pause, [stream, "has a pause of 0.5 s behind a part"]),
+        (lists[0], pause, [stream, "has a pause of 0.5 s after a part"]),
         (lists[0], rate, [stream, "has a rate of 2"]),
         (
             lists[0],
             parts,
             [stream, "has 2 parts of pictures that are coded out of order"],
         ),
-        (lists[1], pause, [sound, " s behind a part"]),
+        (lists[1], pause, [sound, " s after a part"]),
         (lists[1], rate, [sound, "has a rate of 2"]),
     ];
     for (list, change, words) in changes {
@@ -1346,7 +1346,7 @@ fn a_picture_that_is_held_is_no_loss_unless_sound_is_missing_too() {
             .iter()
             .any(|w| w.contains("frames are missing"));
         assert_eq!(is_named, is_lost, "{name}: {}", lenient.words);
-        let is_noted = lenient.words.contains("nothing is shown anew for 1.0");
+        let is_noted = lenient.words.contains("no new picture is shown for 1.0");
         let says_so = name.ends_with("avi");
         assert_eq!(is_noted, !is_lost && !says_so, "{name}: {}", lenient.words);
     }

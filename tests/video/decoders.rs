@@ -220,7 +220,7 @@ fn what_cannot_be_read_by_several_says_why() {
             .env("CUDA_VISIBLE_DEVICES", "")
             .output()
             .unwrap();
-        let words = "error: --decoder nvdec needs a card, which cannot be had: there is no";
+        let words = "error: --decoder nvdec needs a card, which is not available: there is no";
         assert!(said(&done).starts_with(words), "{options:?}: {}", said(&done));
         assert_eq!(done.status.code(), Some(1));
     }

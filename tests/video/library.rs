@@ -1097,7 +1097,7 @@ fn frames_that_containers_count_are_missed() {
             bytes[at - 8..at + 60].fill(0);
         });
         assert!(
-            frames < 50 && said.contains("what comes behind is not read"),
+            frames < 50 && said.contains("what follows is not read"),
             "{frames}: {said}"
         );
     }
@@ -1138,7 +1138,7 @@ fn frames_that_containers_count_are_missed() {
     ] {
         let (frames, said) = spoilt(name, options, |bytes, _| bytes.extend_from_within(..));
         assert!(
-            frames < 100 && said.contains("another movie begins: not all of both is read"),
+            frames < 100 && said.contains("another movie begins after its end: not all of both is read"),
             "{name}: {frames}: {said}"
         );
     }
@@ -1174,7 +1174,7 @@ fn what_a_demuxer_cannot_read_is_reported() {
     };
     let (frames, said) = spoilt("foreign.mp4", &FRAGMENTS, foreign);
     assert!(
-        frames == 20 && said.contains("what comes behind is not read"),
+        frames == 20 && said.contains("what follows is not read"),
         "{frames}: {said}"
     );
     let (frames, said) = spoilt("zero.mp4", &FRAGMENTS, |bytes, _| {
@@ -1182,7 +1182,7 @@ fn what_a_demuxer_cannot_read_is_reported() {
         bytes[begin[2]..begin[3]].fill(0);
     });
     assert!(
-        frames == 20 && said.contains("what comes behind is not read"),
+        frames == 20 && said.contains("what follows is not read"),
         "{frames}: {said}"
     );
     for (has_index, sentence) in [
@@ -1212,7 +1212,7 @@ fn zeros_and_ends_within_a_tag_are_reported() {
         bytes[begin..].fill(0);
     });
     assert!(
-        frames == 30 && said.contains("what comes behind is not read"),
+        frames == 30 && said.contains("what follows is not read"),
         "{frames}: {said}"
     );
     // Fewer frames than the length in the header would show.
@@ -1221,7 +1221,7 @@ fn zeros_and_ends_within_a_tag_are_reported() {
             bytes[places[48].0 + 20..].fill(0);
         });
         assert!(
-            (48..50).contains(&frames) && said.contains("what comes behind is not read"),
+            (48..50).contains(&frames) && said.contains("what follows is not read"),
             "{options:?}: {frames}: {said}"
         );
     }
@@ -1230,7 +1230,7 @@ fn zeros_and_ends_within_a_tag_are_reported() {
             "tail.flv",
             &["-c:v", "flv", "-c:a", "libmp3lame"],
             80..100,
-            "what comes behind is not read",
+            "what follows is not read",
         ),
         (
             "tail.wmv",

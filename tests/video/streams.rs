@@ -169,7 +169,7 @@ fn check(input: &Input, output: &Path, strict_too: bool) {
         match word {
             Some(word) if word.contains(" is left out: ") => lost += 1,
             Some(word) => {
-                assert!(word.contains(" is encoded anew by "), "{name}: {word}");
+                assert!(word.contains(" is re-encoded by "), "{name}: {word}");
                 assert_eq!(found[next]["codec_type"], "audio", "{name}");
                 // Its packets can be decoded, all of them.
                 let map = format!("0:{next}");
@@ -1120,7 +1120,7 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
         clip(&input, audio, &[], more);
         let output = folder.path().join("out.avi");
         let said = warnings(&input, &output, &[]).join("\n");
-        assert_eq!(!said.contains("is encoded anew"), is_copied, "{audio}: {said}");
+        assert_eq!(!said.contains("is re-encoded"), is_copied, "{audio}: {said}");
         assert!(!said.contains("has a gap"), "{audio}: {said}");
         let (expected, found) = (last_time(&input), last_time(&output));
         assert!((found - expected).abs() < 0.09, "{audio}: {found} for {expected}");
@@ -1147,7 +1147,7 @@ fn sound_whose_times_avi_cannot_say_is_encoded_anew() {
     let aac = folder.path().join("aac.mkv");
     clip(&aac, "aac", &[], &[]);
     let said = warnings(&aac, &folder.path().join("out.m2ts"), &[]).join("\n");
-    assert!(said.contains("anew by ac3, because m2ts cannot"), "{said}");
+    assert!(said.contains("re-encoded by ac3, because m2ts cannot"), "{said}");
 }
 
 /// What a container cannot give back at its time, or not so that it can be decoded, is not in it.
@@ -1190,7 +1190,7 @@ fn sound_that_does_not_come_back_as_it_was_is_encoded_otherwise() {
     for to in ["wtv", "rm"] {
         let output = folder.path().join(format!("aac.{to}"));
         let said = warnings(&input, &output, &[]).join("\n");
-        assert!(said.contains("is encoded anew by ac3"), "{to}: {said}");
+        assert!(said.contains("is re-encoded by ac3"), "{to}: {said}");
         let (before, after) = (samples(&input), samples(&output));
         let power = |samples: &[f64]| samples.iter().map(|v| v * v).sum::<f64>();
         let ratio = power(&after) / power(&before);
@@ -1220,7 +1220,7 @@ fn packets_that_containers_count_otherwise_are_all_there() {
     let (input, output) = (folder.path().join("swf.flv"), folder.path().join("swf.mov"));
     clip(&input, "adpcm_swf", &[], &["-ar", "22050"]);
     let said = warnings(&input, &output, &[]).join("\n");
-    assert!(said.contains("is encoded anew by aac, because mov"), "{said}");
+    assert!(said.contains("is re-encoded by aac, because mov"), "{said}");
     let lasts = samples(&output).len() as f64 / 48_000.0;
     assert!(lasts > 0.45, "{lasts}");
     // Packets of Matroska without a length, of which MP4 must not leave out the last.
@@ -1315,7 +1315,7 @@ fn sound_that_begins_late_is_held_or_named() {
     late_sound("sine=d=1", "0.476", "aac", &input);
     let said = warnings(&input, &output, &[]).join("\n");
     assert!(
-        said.contains("is encoded anew") && !said.contains("cannot say"),
+        said.contains("is re-encoded") && !said.contains("cannot say"),
         "{said}"
     );
     let samples = folder.path().join("later.raw");

@@ -34,7 +34,7 @@ pub(super) enum Command {
     Plan(Box<parts::plan::PlanArguments>),
     /// Make one part of a job, or some; exits with 75 where another try may go well.
     Part(Box<parts::part::PartArguments>),
-    /// Prove that all parts of a job are there and right, and put them together.
+    /// Prove that all parts of a job are complete and right, and join them.
     Join(parts::join::JoinArguments),
     /// Show how far a job is, and which parts are missing.
     Status(parts::status::StatusArguments),

@@ -125,7 +125,7 @@ impl Existing {
 
 /// What is said of a file that is there without a byte.
 pub(crate) fn made_anew(name: &Path) -> String {
-    format!("{} is empty and is made anew", name.display())
+    format!("{} is empty and is replaced", name.display())
 }
 
 /// Brings floating-point frames to `to`, and leaves others as they are.
@@ -169,7 +169,7 @@ impl Output {
         }
         if *self == Output::Null && encoding.pixel_format.is_some() && encoding.floats().is_none() {
             return Err(Failure::Usage(
-                "--pixel-format is of what is written, and null: keeps nothing; only a floating-point \
+                "--pixel-format is for what is written, and null: keeps nothing; only a floating-point \
                  format, which is what frames are filtered in, goes with it"
                     .to_owned(),
             ));
@@ -266,7 +266,7 @@ impl Output {
             [] => None,
             [one] => Some(made_anew(one)),
             [first, rest @ ..] => Some(format!(
-                "{} and {} more are empty and are made anew",
+                "{} and {} more are empty and are replaced",
                 first.display(),
                 rest.len()
             )),

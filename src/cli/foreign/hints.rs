@@ -130,7 +130,7 @@ pub(super) const ELSEWHERE: &[(&str, &[&str], &str)] = &[
     (
         "preview",
         &["-start", "-ss", "-from"],
-        "the time stands behind the input: framepipe preview in.mp4 0:05",
+        "the time follows the input: framepipe preview in.mp4 0:05",
     ),
     ("preview", &["-compare"], "write --layout, such as --layout split"),
     (

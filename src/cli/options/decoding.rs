@@ -86,7 +86,7 @@ impl DecodingArguments {
         }
         cuda::present().map_err(|reason| {
             EngineError::Unavailable(format!(
-                "--decoder nvdec needs a card, which cannot be had: {reason}"
+                "--decoder nvdec needs a card, which is not available: {reason}"
             ))
             .into()
         })

@@ -24,7 +24,7 @@ const UNTRUSTED_PATIENCE: Duration = Duration::from_secs(60);
 #[command(next_help_heading = "Input")]
 pub(crate) struct RangeArguments {
     /// Begin with the first frame that is shown at this time or after it: seconds, [HH:]MM:SS.mmm, or 120f
-    /// for the frame behind the first 120. Sound and subtitles are cut to the same range. Times are those of
+    /// for the frame after the first 120. Sound and subtitles are cut to the same range. Times are those of
     /// the input's clock: a pause before its first frame counts, which MP4, Matroska, NUT and AVI may have,
     /// of up to 10 s; beyond that, and in transport and program streams and in Flash video, it begins with
     /// the first frame or sound.
@@ -216,7 +216,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 /// A number of frames, or a range such as 1001-1100:2.
 fn frames(text: &str) -> Result<Frames, String> {
     let wrong = || {
-        "write N, A-B, A- or -B, with :STEP behind a range for every so many, such as 1001-1100:2".to_owned()
+        "write N, A-B, A- or -B, with :STEP after a range for every so many, such as 1001-1100:2".to_owned()
     };
     let (range, step) = match text.split_once(':') {
         Some((range, step)) => (

@@ -26,8 +26,8 @@ pub(crate) const READ_FROM_THE_BEGINNING: &str =
 #[command(next_help_heading = "Region")]
 pub(crate) struct RegionArguments {
     /// Filter this rectangle only and leave the rest as it is, bit for bit: 200x100+10+20 is 200 columns and
-    /// 100 rows behind the first 10 and below the first 20, of the picture as it is shown, turned as its
-    /// file says. '0:05..0:08 200x100+10+20 -> 300x100+400+20' is there from 0:05 on and before 0:08, and
+    /// 100 rows after the first 10 and below the first 20, of the picture as it is shown, turned as its
+    /// file says. '0:05..0:08 200x100+10+20 -> 300x100+400+20' applies from 0:05 on and before 0:08, and
     /// moves and grows meanwhile. Repeat it for several.
     #[arg(long, value_name = "[T0..T1] WxH+X+Y [-> WxH+X+Y]")]
     region: Vec<Region>,

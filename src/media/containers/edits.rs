@@ -171,8 +171,8 @@ fn unfollowed(edits: &[Edit], media: &Media) -> Option<String> {
     let seconds = tidy(paused as f64 / media.ticks);
     match pauses {
         0 => {}
-        1 => add(format!("a pause of {seconds} s behind a part")),
-        _ => add(format!("{pauses} pauses of {seconds} s behind a part")),
+        1 => add(format!("a pause of {seconds} s after a part")),
+        _ => add(format!("{pauses} pauses of {seconds} s after a part")),
     }
     (!found.is_empty()).then(|| found.join(", "))
 }
@@ -238,12 +238,12 @@ mod tests {
         let not: [(&[_], &str); 8] = [
             (
                 &[(400, 0, ONE), (250, -1, ONE), (9, 9, ONE)],
-                "a pause of 0.25 s behind a part",
+                "a pause of 0.25 s after a part",
             ),
-            (&[(400, 0, ONE), (500, -1, ONE)], "a pause of 0.5 s behind a part"),
+            (&[(400, 0, ONE), (500, -1, ONE)], "a pause of 0.5 s after a part"),
             (
                 &[(1, 0, ONE), (500, -1, ONE), (1, 0, ONE), (500, -1, ONE)],
-                "2 pauses of 1 s behind a part",
+                "2 pauses of 1 s after a part",
             ),
             (&[(400, 0, 2 * ONE), (1, 0, 2 * ONE)], "a rate of 2"),
             (&[(400, 0, ONE), (400, 0, ONE / 2)], "a rate of 0.5"),

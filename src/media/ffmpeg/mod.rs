@@ -9,7 +9,7 @@
 //!                                  | hardware: decoded on a card, where they stay
 //!                                             frames lent to the encoder without a copy: lend
 //!                                             copied on a card for its encoder: surfaces
-//!          sound that is encoded anew:                           audio (AudioTranscoder)
+//!          sound that is re-encoded:                             audio (AudioTranscoder)
 //! ```
 //!
 //! `io` reads and writes files in memory and pipes through callbacks.

@@ -59,7 +59,7 @@ pub(super) fn check() {
         assert!(
             built == runs,
             "framepipe was built for version {built} of FFmpeg's {name} and runs with version {runs}; \
-             build it anew, after 'cargo clean -p ffmpeg-sys-next' in its folder"
+             build it again, after 'cargo clean -p ffmpeg-sys-next' in its folder"
         );
     }
 }

@@ -285,8 +285,8 @@ impl Images {
             self.lose(
                 part,
                 format!(
-                    "a description of the file's structure ({program}) is left out: pages, size, channels or \
-                     type are others"
+                    "a description of the file's structure ({program}) is left out: its pages, size, \
+                     channels or type differ"
                 ),
             )?;
         }

@@ -129,7 +129,7 @@ impl WebpSource {
         };
         let lost = match (survey.is_cut, survey.breaks_off) {
             (true, _) => Some("by its own account its last bytes are missing"),
-            (_, true) => Some("its chunks break off, and what comes behind is not read"),
+            (_, true) => Some("its chunks break off, and what follows is not read"),
             _ => None,
         };
         let warning =

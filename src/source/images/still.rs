@@ -576,7 +576,7 @@ fn unread_bmp(path: &Path) -> Option<&'static str> {
     match (head.get(..2)?, word(14), word(30)) {
         (b"BA", ..) => Some("an array of bitmaps of OS/2's (BA)"),
         (_, Some(16), _) => Some("one with OS/2's short header of 16 bytes"),
-        (_, Some(40..), Some(6)) => Some("one with masks of alpha behind its header (BI_ALPHABITFIELDS)"),
+        (_, Some(40..), Some(6)) => Some("one with masks of alpha after its header (BI_ALPHABITFIELDS)"),
         _ => None,
     }
 }

@@ -121,10 +121,10 @@ impl Header {
                             }
                         };
                     } else {
-                        tracing::debug!("y4m header parameter 'X{value}' is not known and is passed over");
+                        tracing::debug!("y4m header parameter 'X{value}' is not known and is ignored");
                     }
                 }
-                _ => tracing::debug!("y4m header parameter '{word}' is not known and is passed over"),
+                _ => tracing::debug!("y4m header parameter '{word}' is not known and is ignored"),
             }
         }
         let (Some(width), Some(height)) = (width, height) else {
@@ -290,8 +290,8 @@ fn stream(mut reader: ByteReader) -> Result<Box<dyn Source>, SourceError> {
     };
     if too_large {
         return Err(reader.invalid(format!(
-            "states {}x{} {} in its header, {} bytes a frame, and cannot hold one such frame; the header \
-             lies or the input is truncated",
+            "states {}x{} {} in its header, {} bytes a frame, and cannot hold one such frame; the header is \
+             wrong or the input is truncated",
             header.width,
             header.height,
             header.format,

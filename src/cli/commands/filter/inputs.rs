@@ -268,7 +268,7 @@ pub(super) fn passed_over(input: &Input) -> Result<Vec<String>, Failure> {
         count => format!(" and {} more videos", count - 1),
     };
     sentences.push(format!(
-        "{} holds image files, which alone are filtered, and beside them {}{more}; filter videos by a glob, \
+        "{} holds image files, which alone are filtered, and also {}{more}; filter videos by a glob, \
          such as '{}'",
         input.name(),
         first.display(),

@@ -55,7 +55,7 @@ pub(super) const ENDS_HELP: &str = "\
 \x20 <INPUT>...  A video file, a directory, frames/%05d.png, a glob, an image, -
               (YUV4MPEG2 on standard input), raw:WxH:FORMAT:FPS:PATH or
               synthetic:WxH:FORMAT:FPS:FRAMES (pictures lent in turn, at no cost;
-              with :fresh behind it each frame is made anew). Several files, or a
+              with :fresh after it each frame is computed again). Several files, or a
               glob or a folder of videos, give one output each
   <OUTPUT>    A video file, a directory, frames/%05d.png, an image, -
               (YUV4MPEG2 on standard output), raw:PATH or null:. For several inputs
@@ -91,9 +91,9 @@ pub(crate) struct FilterArguments {
     /// is]; of other inputs, to be written [default: 0].
     #[arg(long, value_name = "N", allow_hyphen_values = true)]
     start_number: Option<i64>,
-    /// Go on with an interrupted job: of several inputs, or of image files, those whose output is there are
+    /// Go on with an interrupted job: of several inputs, or of image files, those whose output exists are
     /// not filtered again. Files appear under their names only when they are whole; empty ones are no
-    /// outputs, and are made anew.
+    /// outputs, and are replaced.
     #[arg(long, conflicts_with = "overwrite")]
     skip_existing: bool,
     /// Pass over inputs that fail, of several, or image files that cannot be read; list them at the end, and

@@ -284,7 +284,7 @@ fn refuse_what_no_part_can(arguments: &FilterArguments, single: &Single<'_>) -> 
     }
     if single.input.path() == Some(Path::new(PIPE)) || single.output.is_stdout() {
         return refuse(
-            "parts are read and written by several processes, and a pipe is there once".to_owned(),
+            "parts are read and written by several processes, and a pipe can be read only once".to_owned(),
         );
     }
     if matches!(single.output, Output::Null) {
@@ -493,8 +493,8 @@ pub(in crate::cli) fn make(
     let opened = single.open(Some(stop))?;
     if arguments.pinned(&opened.info)? != filters {
         return Err(Failure::Usage(
-            "the filters come out as other integers than in the plan: another version of framepipe made it, \
-             or the input is another one"
+            "the filters have other integers than in the plan: another version of framepipe made it, or the \
+             input has changed"
                 .to_owned(),
         ));
     }

@@ -300,7 +300,7 @@ impl Single<'_> {
         if self.arguments.region.goes_by_number()
             && remarks.warnings.iter().any(|warning| tells_of_loss(warning))
         {
-            let displaced = "lost frames are not counted: behind them regions in frames and pictures of a \
+            let displaced = "lost frames are not counted: after them regions in frames and pictures of a \
                              matte are on later frames than they were made for";
             remarks.warnings.push(displaced.to_owned());
         }

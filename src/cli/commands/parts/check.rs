@@ -60,7 +60,7 @@ pub(crate) fn run(wanted: &CheckArguments) -> Result<(), Failure> {
             let is_when = made.time.is_none() || made.time == recorded.time;
             if !is_when || made.hash != recorded.hash {
                 return Err(Failure::Failed(format!(
-                    "frame {index} of part {part} is another one than {} made on {}",
+                    "frame {index} of part {part} differs from the one that {} made on {}",
                     record.engine, record.host
                 )));
             }

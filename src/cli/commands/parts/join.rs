@@ -27,7 +27,7 @@ pub(crate) enum Layout {
     /// The output, each part's bytes copied once.
     #[default]
     File,
-    /// A list of the parts beside the output, NAME.ffconcat, that players read as one video, without sound.
+    /// A list of the parts next to the output, NAME.ffconcat, that players read as one video, without sound.
     List,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct JoinArguments {
     /// The folder that `framepipe plan` made.
     #[arg(value_name = "JOB", value_hint = ValueHint::DirPath)]
     pub(super) job: PathBuf,
-    /// Leave the parts where they are once the output is there.
+    /// Keep the parts once the output is complete.
     #[arg(long)]
     pub(super) keep_parts: bool,
     /// What is made of the parts.

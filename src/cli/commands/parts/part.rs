@@ -40,7 +40,7 @@ pub(crate) struct PartArguments {
     /// Decode and encode with other versions of FFmpeg's libraries than those of the plan.
     #[arg(long)]
     allow_mixed: bool,
-    /// Make a part again that is there.
+    /// Make a part again that exists.
     #[arg(long)]
     again: bool,
     /// Leave warnings to the record, from which `framepipe run` prints those of all parts.

@@ -37,10 +37,9 @@ const AFTER_HELP: &str = "\
 Not in plans: --region, --regions, --matte and --compare, --untrusted, mask files, pipes, and encoder \
 options that bound the bits of the whole video. `framepipe filter` has them.";
 
-const START_HELP: &str = "\
-Begin with the first frame that is shown at this time or after it: seconds, or [HH:]MM:SS.mmm. Sound and \
-subtitles are cut to the same range. Of image files, raw and synthetic frames also 120f, for the frame \
-behind the first 120";
+const START_HELP: &str = "Begin with the first frame that is shown at this time or after it: seconds, or \
+                          [HH:]MM:SS.mmm. Sound and subtitles are cut to the same range. Of image files, raw \
+                          and synthetic frames also 120f, for the frame after the first 120";
 
 const END_HELP: &str = "\
 End before the first frame that is shown at this time, counted from the beginning of the input; of image \

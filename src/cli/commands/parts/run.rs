@@ -54,7 +54,7 @@ pub(crate) struct RunArguments {
     /// Only make the parts.
     #[arg(long, conflicts_with_all = ["keep_parts", "layout"])]
     no_join: bool,
-    /// Leave the parts where they are once the output is there.
+    /// Keep the parts once the output is complete.
     #[arg(long)]
     keep_parts: bool,
     /// What is made of the parts.
@@ -214,7 +214,7 @@ fn make_all(
         (true, _) => return Err(Failure::Usage("the parts cannot be made of this plan".to_owned())),
         (false, _) if state.done == 0 => "no part could be made".to_owned(),
         (false, failed) => format!(
-            "these parts could not be made: {}; the others are there",
+            "these parts could not be made: {}; the others are done",
             ranges(failed)
         ),
     };

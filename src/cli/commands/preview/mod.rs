@@ -78,7 +78,7 @@ pub(crate) struct PreviewArguments {
     #[arg(value_parser = OsStringValueParser::new().try_map(Input::from_argument))]
     input: Input,
     /// Which frame: the first that is shown at this time or after it, or the last one while it is shown, as
-    /// seconds or [HH:]MM:SS.mmm, or 120f for the frame behind the first 120 [default: a tenth into a video
+    /// seconds or [HH:]MM:SS.mmm, or 120f for the frame after the first 120 [default: a tenth into a video
     /// whose length is known, else the first].
     #[arg(value_name = "T")]
     time: Option<Point>,

@@ -411,7 +411,7 @@ impl EngineArguments {
         if let Err(reason) = check_card(plan) {
             if let Some(option) = self.cuda_option() {
                 return Err(EngineError::Unavailable(format!(
-                    "{option} is an option of the cuda engine, which cannot be had: {reason}"
+                    "{option} is an option of the cuda engine, which is not available: {reason}"
                 )));
             }
             tracing::info!(target: EXPLAIN_TARGET, "no CUDA: {reason}");

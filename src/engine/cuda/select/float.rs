@@ -48,7 +48,7 @@ pub(crate) fn choose_float(
     if !memory.is_chosen() {
         let tuned = tune(memory)?.map_err(|unfit| {
             EngineError::Unfit(format!(
-                "--memory {memory} cannot be had for this filter of floating-point sums: {unfit}; use \
+                "--memory {memory} is not available for this filter of floating-point sums: {unfit}; use \
                  --memory auto"
             ))
         })?;
@@ -204,7 +204,7 @@ mod tests {
                 "box:size=3",
                 "grayf32",
                 MemoryVariant::Texture,
-                "--memory texture cannot be had",
+                "--memory texture is not available",
             ),
             ("box:size=3", "f16x5", MemoryVariant::Registers, "4 components"),
         ] {

@@ -102,7 +102,7 @@ pub(crate) fn choose(
     let unfit = tensor.as_ref().err().copied();
     if let (MemoryVariant::Tensor, Some(unfit @ Unfit::Response)) = (memory, unfit) {
         return Err(EngineError::Unfit(format!(
-            "--memory tensor cannot be had for this filter: {unfit}; use --memory auto"
+            "--memory tensor is not available for this filter: {unfit}; use --memory auto"
         )));
     }
     let tensor = match tensor {

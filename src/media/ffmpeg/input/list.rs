@@ -115,7 +115,7 @@ impl Walk<'_> {
             if !is_safe(&name) {
                 return Err(format!(
                     "{named}, and of a list FFmpeg reads only files in its own folder, in whose names are \
-                     no characters but letters, digits, _, -, / and, not in front, a full stop"
+                     no characters but letters, digits, _, -, / and, not at the beginning, a full stop"
                 ));
             }
             let file = path.with_file_name("").join(&name);

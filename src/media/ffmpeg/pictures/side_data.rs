@@ -18,7 +18,7 @@ pub(crate) const STREAM_SIDE_DATA: &[ffi::AVPacketSideDataType] = {
         Kind::AV_PKT_DATA_SPHERICAL,
         Kind::AV_PKT_DATA_CONTENT_LIGHT_LEVEL,
         Kind::AV_PKT_DATA_ICC_PROFILE,
-        // Read, but not true of pictures that were encoded anew.
+        // Read, but not true of pictures that were re-encoded.
         Kind::AV_PKT_DATA_DOVI_CONF,
     ]
 };

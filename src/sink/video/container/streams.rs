@@ -19,7 +19,7 @@ const MANY: usize = 160;
 /// The mark of private data in transport streams: its stream type.
 const PRIVATE_DATA: u32 = 6;
 
-/// Texts about a stream that are not true of it any more once it is encoded anew.
+/// Texts about a stream that are not true of it any more once it is re-encoded.
 pub(in crate::sink::video) const STALE_TEXTS: &[&CStr] = &[
     c"encoder",
     c"DURATION",
@@ -35,7 +35,7 @@ pub(in crate::sink::video) const STALE_TEXTS: &[&CStr] = &[
 pub(in crate::sink::video) enum StreamHandling {
     /// Its packets as they are, under the input's four-letter mark or the container's own.
     Copy { keep_tag: bool },
-    /// Its sound encoded anew.
+    /// Its sound re-encoded.
     Encode(Box<AudioTranscoder>),
 }
 

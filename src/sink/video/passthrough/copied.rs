@@ -153,7 +153,7 @@ impl Copied {
         })
     }
 
-    /// Word of sound that is encoded anew and changes its form to one that the output does not hold.
+    /// Word of sound that is re-encoded and changes its form to one that the output does not hold.
     pub(super) fn change_of_form(&self) -> Option<String> {
         let StreamHandling::Encode(transcoder) = &self.handling else {
             return None;

@@ -155,7 +155,7 @@ impl Passthrough {
                 copied.refusal = Some(Refusal {
                     from: time,
                     to: time,
-                    reason: format!("it cannot be encoded anew: {reason}"),
+                    reason: format!("it cannot be re-encoded: {reason}"),
                     packets: 1,
                     is_end: true,
                 });
@@ -165,7 +165,7 @@ impl Passthrough {
     }
 
     /// Leaves out a packet that could not be written, perhaps while one of stream `written` was, if it is of
-    /// a passthrough stream, with all that follows on it where it is encoded anew or would not stay at its
+    /// a passthrough stream, with all that follows on it where it is re-encoded or would not stay at its
     /// times. Else, and if the disk is at fault, the error is given back.
     pub(in crate::sink::video) fn absorb(
         &mut self,

@@ -1,7 +1,7 @@
 //! The passthrough streams: sound, subtitles, attachments, data, chapters and texts that come from the input
 //! without being filtered.
 //!
-//! Packets are copied as they are. Sound that the container cannot hold is encoded anew; what else it cannot
+//! Packets are copied as they are. Sound that the container cannot hold is re-encoded; what else it cannot
 //! hold is left out, with a warning. What it holds is found out by trying (see [`Container`]).
 //!
 //! ```text

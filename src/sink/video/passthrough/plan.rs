@@ -1,4 +1,4 @@
-//! Which streams go into the output, and how: as they are, or for sound encoded anew.
+//! Which streams go into the output, and how: as they are, or for sound re-encoded.
 //!
 //! ```text
 //!   wanted by the user ─> feasible ─> begins in the part that is read ─> tried by itself ─> tried together
@@ -173,7 +173,7 @@ impl Planner<'_> {
         join.has_begun()
     }
 
-    /// Tells what sound is encoded anew, though it was not requested, and what its form loses.
+    /// Tells what sound is re-encoded, though it was not requested, and what its form loses.
     fn report_encoded(&mut self, planned: &[Planned]) {
         let is_requested = self.options.audio != AudioEncoding::WhereNeeded;
         for Planned { index, handling } in planned {
@@ -189,7 +189,7 @@ impl Planner<'_> {
                 self.losses.add(sentence, "choose another --audio-encoder");
             } else if !is_requested && transcoder.is_lossy() {
                 let mut sentence = format!(
-                    "{label} is encoded anew by {encoder}, because {} cannot hold it as it is",
+                    "{label} is re-encoded by {encoder}, because {} cannot hold it as it is",
                     self.container.word()
                 );
                 if !losses.is_empty() {
@@ -353,7 +353,7 @@ impl Planner<'_> {
             return Ok(Err(reason));
         }
         Ok(self.encoded_anew(index, first_choice).map_err(|why| match why {
-            Some(why) => format!("{reason}, and it cannot be encoded anew: {why}"),
+            Some(why) => format!("{reason}, and it cannot be re-encoded: {why}"),
             None => reason,
         }))
     }

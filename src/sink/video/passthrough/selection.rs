@@ -39,12 +39,12 @@ impl FromStr for Streams {
 /// How sound comes into the output.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AudioEncoding {
-    /// Copied where the container can hold it, else encoded anew with the container's own encoder.
+    /// Copied where the container can hold it, else re-encoded with the container's own encoder.
     #[default]
     WhereNeeded,
     /// Copied or left out, never encoded.
     Never,
-    /// All of it encoded anew by FFmpeg's encoder of that name.
+    /// All of it re-encoded by FFmpeg's encoder of that name.
     By(String),
 }
 

@@ -79,7 +79,7 @@ pub(in crate::source::images) fn open(path: &Path) -> Result<Chosen, Reason> {
         return Err(if count == 0 {
             "it holds no picture".into()
         } else {
-            "none of its pictures is there".into()
+            "none of its pictures is in the file".into()
         });
     };
     let mut losses = Vec::new();

@@ -142,8 +142,8 @@ impl VideoSource {
                     {
                         return Err(self.file.invalid(
                             "its index lies at its end, and what comes through a pipe cannot be read a \
-                             second time; give the file itself, or make it with its index in front (ffmpeg \
-                             -movflags +faststart)"
+                             second time; give the file itself, or write it with its index at the beginning \
+                             (ffmpeg -movflags +faststart)"
                                 .to_owned(),
                         ));
                     }

@@ -233,7 +233,7 @@ impl Damage {
             return Some("it ends in the middle of a packet".to_owned());
         }
         if extent == Extent::Broken {
-            return Some("its blocks break off, and what comes behind is not read".to_owned());
+            return Some("its blocks break off, and what follows is not read".to_owned());
         }
         if !has_sought {
             let short = self.short_of_index(demuxer, stream);

@@ -4,7 +4,7 @@
 //! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `continuity`: packets that a
 //! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
 //! some are missing in the middle. `end`: an input that was cut off; `tail`: in the middle of a picture.
-//! `piped_annotations`: what pictures out of a pipe say beside their pixels; `additions`: what Matroska
+//! `piped_annotations`: what pictures from a pipe say beside their pixels; `additions`: what Matroska
 //! stores there. `succession`: pictures that go on in another stream.
 
 mod additions;
@@ -54,7 +54,7 @@ pub(super) struct Findings {
     pub(super) cut: Option<String>,
     /// What the decoder does not give of the stream.
     lost: Option<String>,
-    /// What pictures out of a pipe say beside their pixels.
+    /// What pictures from a pipe say beside their pixels.
     pub(super) annotations: PipedAnnotations,
     /// What Matroska stores beside pictures and is not read, in words.
     additions: BTreeSet<String>,

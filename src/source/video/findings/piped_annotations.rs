@@ -1,4 +1,4 @@
-//! What pictures out of a pipe say beside their pixels. FFmpeg gives little more than the pixels, and a pipe
+//! What pictures from a pipe say beside their pixels. FFmpeg gives little more than the pixels, and a pipe
 //! cannot be read again for the rest; its packets are whole files, and show what is left out.
 
 use crate::annotations::jpeg::walk;
@@ -102,7 +102,7 @@ fn lossless_bits(mut file: &[u8]) -> Option<u8> {
 }
 
 impl VideoSource {
-    /// True for pictures out of a pipe whose kind says more than pixels.
+    /// True for pictures from a pipe whose kind says more than pixels.
     fn is_picture_of_pipe(&self) -> bool {
         let demuxer = self.input.demuxer.format_name();
         let is_picture = match demuxer.strip_suffix("_pipe") {
@@ -120,14 +120,14 @@ impl VideoSource {
         let file = self.input.packet.data();
         if let Some(bits) = lossless_bits(file).filter(|&bits| bits > MOST_LOSSLESS) {
             return Err(self.file.invalid(format!(
-                "is a lossless JPEG of {bits} bits, of which FFmpeg makes other pixels; convert it first"
+                "is a lossless JPEG of {bits} bits, which FFmpeg decodes to other pixels; convert it first"
             )));
         }
         self.findings.annotations.note_packet(file);
         Ok(())
     }
 
-    /// Notes, at the end, what pictures out of a pipe say beside their pixels and is left out.
+    /// Notes, at the end, what pictures from a pipe say beside their pixels and is left out.
     pub(in crate::source::video) fn lose_annotations(&mut self) -> Result<(), SourceError> {
         match self.annotations_sentence() {
             Some(lost) => self.findings.lose(&self.file, lost),
@@ -135,7 +135,7 @@ impl VideoSource {
         }
     }
 
-    /// What pictures out of a pipe say beside their pixels and is left out, once, as a sentence. What a
+    /// What pictures from a pipe say beside their pixels and is left out, once, as a sentence. What a
     /// single one is made of is not looked at.
     pub(super) fn annotations_sentence(&mut self) -> Option<String> {
         let is_said = std::mem::replace(&mut self.findings.annotations.is_said, true);
@@ -149,15 +149,15 @@ impl VideoSource {
                 "orientation, "
             };
             return Some(format!(
-                "it is one picture out of a pipe, of which FFmpeg gives the pixels alone: what it says \
-                 beside them ({orientation}Exif, resolution, texts) and its further pages, layers and parts \
-                 are left out; give it as a file"
+                "it is one picture from a pipe, of which FFmpeg gives the pixels alone: what it says beside \
+                 them ({orientation}Exif, resolution, texts) and its further pages, layers and parts are \
+                 left out; give it as a file"
             ));
         }
         let words = self.findings.annotations.lost().join(", ");
         (!words.is_empty()).then(|| {
             format!(
-                "they are pictures out of a pipe, of which FFmpeg gives the pixels alone: what they say \
+                "they are pictures from a pipe, of which FFmpeg gives the pixels alone: what they say \
                  beside them is left out ({words}); give them as files"
             )
         })

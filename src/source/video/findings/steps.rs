@@ -208,7 +208,7 @@ pub(in crate::source::video) fn still_sentence(holes: &[Hole], base: Rational) -
         n => format!(", and at {}", counted(n as u64, "further place")),
     };
     Some(format!(
-        "nothing is shown anew for {:.3} s after {:.3} s{others}: a picture that is held, or frames that \
+        "no new picture is shown for {:.3} s after {:.3} s{others}: a picture that is held, or frames that \
          are missing",
         seconds(first.step),
         seconds(first.at)
@@ -245,7 +245,7 @@ mod tests {
             Some("10 frames are missing at one place after 1.960 s")
         );
         let said = still_sentence(&[found[0], found[0]], base).unwrap();
-        let words = "nothing is shown anew for 0.440 s after 1.960 s, and at 1 further place:";
+        let words = "no new picture is shown for 0.440 s after 1.960 s, and at 1 further place:";
         assert!(said.starts_with(words), "{said}");
         // 30 frames a second in milliseconds, a hole near the beginning and one of a single frame.
         let times = (0..300)

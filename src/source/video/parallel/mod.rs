@@ -288,7 +288,7 @@ impl ParallelVideo {
         let start = match start.map(|start| ends.keys.last_to(start, ends.shortest)) {
             None => None,
             Some(Some(key)) => Some(key).filter(|&key| key != ends.first),
-            Some(None) => return self.fall_back("the range begins behind no key frame".to_owned()),
+            Some(None) => return self.fall_back("no key frame comes before the range".to_owned()),
         };
         tracing::info!(
             target: EXPLAIN_TARGET,

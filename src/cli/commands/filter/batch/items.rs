@@ -133,7 +133,7 @@ fn check_existing(items: &[Item<'_>]) -> Result<(), Failure> {
         n => format!(", and so do {n} more"),
     };
     Err(Failure::Failed(format!(
-        "{first} exists{more}; pass --overwrite to replace what is there, or --skip-existing to pass over it"
+        "{first} exists{more}; pass --overwrite to replace what is there, or --skip-existing to keep it"
     )))
 }
 

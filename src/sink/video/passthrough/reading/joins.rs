@@ -32,7 +32,7 @@ impl Join {
         let from = self.from?;
         Some(match self.at {
             Some(at) => format!(
-                "{label} begins {:.3} s late: what comes before its first key frame behind the start cannot \
+                "{label} begins {:.3} s late: what comes before its first key frame after the start cannot \
                  be decoded, and is left out",
                 at - from
             ),

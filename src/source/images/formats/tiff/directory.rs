@@ -231,7 +231,7 @@ impl Input {
             if !seen.insert(next) {
                 return (
                     pages,
-                    lost("the page behind it is stated to be an earlier one, in a circle"),
+                    lost("its next page is stated to be an earlier one, in a circle"),
                 );
             }
             let (kind, following) = match self.glance(next) {

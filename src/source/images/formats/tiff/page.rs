@@ -327,7 +327,7 @@ impl Page {
         let inks =
             matches!(self.model, Model::Cmyk).then_some("CMYK is brought to RGB without its colour profile");
         let alpha = self.presumes_alpha.then_some(
-            "the sample behind the colours, whose kind the file does not state, is taken for alpha",
+            "the sample after the colours, whose kind the file does not state, is taken for alpha",
         );
         // Indices of a palette are no samples, and black and white are all that there is of 1 bit.
         let is_scaled =

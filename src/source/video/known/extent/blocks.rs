@@ -120,7 +120,7 @@ fn packets(file: &mut (impl Read + Seek)) -> io::Result<Option<String>> {
         let version = u16::from_be_bytes([head[0], head[1]]);
         let size = u64::from(u16::from_be_bytes([head[2], head[3]]));
         if version > NEWEST || size < PACKET_HEAD {
-            return Ok(Some(format!("its packets break off behind {packet} of {count}")));
+            return Ok(Some(format!("its packets break off after {packet} of {count}")));
         }
         at += size;
     }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(ask(&file), None);
         let length = file.len();
         file[length - 30..length - 10].fill(0);
-        assert_eq!(ask(&file).as_deref(), Some("its packets break off behind 2 of 3"));
+        assert_eq!(ask(&file).as_deref(), Some("its packets break off after 2 of 3"));
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// What is said of it.
 pub(in crate::source::video) const SENTENCE: &str =
-    "behind its end another movie begins: not all of both is read";
+    "another movie begins after its end: not all of both is read";
 
 /// How a PNG file begins.
 const PNG: &[u8; 8] = b"\x89PNG\r\n\x1a\n";
