@@ -149,18 +149,40 @@ impl Fact {
         )
     }
 
-    /// True for a fact that each frame states anew, so that a frame without it is another one.
-    pub fn is_stated_by_each_frame(self) -> bool {
-        matches!(
-            self,
+    /// True for what pictures may have beside the fields that all have: a block of side data, or a mark.
+    pub fn is_side_block(self) -> bool {
+        match self {
             Fact::Range
-                | Fact::Matrix
-                | Fact::Primaries
-                | Fact::Transfer
-                | Fact::ChromaLocation
-                | Fact::FieldOrder
-                | Fact::PixelAspect
-        )
+            | Fact::Matrix
+            | Fact::Primaries
+            | Fact::Transfer
+            | Fact::ChromaLocation
+            | Fact::FieldOrder
+            | Fact::PixelAspect => false,
+            Fact::Rotation
+            | Fact::MasteringDisplay
+            | Fact::ContentLight
+            | Fact::Hdr10Plus
+            | Fact::DolbyVision
+            | Fact::HdrVivid
+            | Fact::Captions
+            | Fact::ActiveFormat
+            | Fact::PanScan
+            | Fact::Timecode
+            | Fact::GopTimecode
+            | Fact::Stereo
+            | Fact::Spherical
+            | Fact::IccProfile
+            | Fact::Annotations
+            | Fact::Exr
+            | Fact::AssociatedAlpha
+            | Fact::Other(_) => true,
+        }
+    }
+
+    /// True for a fact that each frame states again, so that a frame without it is another one.
+    pub fn is_stated_by_each_frame(self) -> bool {
+        !self.is_side_block()
     }
 
     /// True for a fact that outputs state once for all frames, so that its change in mid-stream is lost.
@@ -395,24 +417,8 @@ pub fn is_usual(fact: Fact, value: &str, samples: Samples) -> bool {
         Fact::ChromaLocation => value == "left",
         Fact::FieldOrder => value == "progressive",
         Fact::PixelAspect => ratio(value).is_some_and(|r| (r - 1.0).abs() < 1e-9),
-        Fact::Rotation
-        | Fact::MasteringDisplay
-        | Fact::ContentLight
-        | Fact::Hdr10Plus
-        | Fact::DolbyVision
-        | Fact::HdrVivid
-        | Fact::Captions
-        | Fact::ActiveFormat
-        | Fact::PanScan
-        | Fact::Timecode
-        | Fact::GopTimecode
-        | Fact::Stereo
-        | Fact::Spherical
-        | Fact::IccProfile
-        | Fact::Annotations
-        | Fact::Exr
-        | Fact::AssociatedAlpha
-        | Fact::Other(_) => false,
+        // Nobody assumes what pictures may have beside these.
+        _ => false,
     }
 }
 

@@ -156,27 +156,7 @@ fn outcome(fact: Fact, value: &str, format: PixelFormat) -> Outcome {
             .iter()
             .filter(|t| t.format == format.name())
             .any(|t| location_name(t.location) == value),
-        Fact::Matrix
-        | Fact::Primaries
-        | Fact::Transfer
-        | Fact::Rotation
-        | Fact::MasteringDisplay
-        | Fact::ContentLight
-        | Fact::Hdr10Plus
-        | Fact::DolbyVision
-        | Fact::HdrVivid
-        | Fact::Captions
-        | Fact::ActiveFormat
-        | Fact::PanScan
-        | Fact::Timecode
-        | Fact::GopTimecode
-        | Fact::Stereo
-        | Fact::Spherical
-        | Fact::IccProfile
-        | Fact::Annotations
-        | Fact::Exr
-        | Fact::AssociatedAlpha
-        | Fact::Other(_) => false,
+        _ => false,
     };
     if holds { Outcome::Carried } else { Outcome::Lost }
 }

@@ -89,31 +89,9 @@ fn is_of_mp4(fact: Fact) -> bool {
 /// True for facts that HEVC and Matroska state, whatever the version of the encoder.
 fn is_of_hevc(fact: Fact) -> bool {
     match fact {
-        Fact::Range
-        | Fact::Matrix
-        | Fact::Primaries
-        | Fact::Transfer
-        | Fact::ChromaLocation
-        | Fact::PixelAspect
-        | Fact::MasteringDisplay
-        | Fact::ContentLight
-        | Fact::Stereo
-        | Fact::Spherical => true,
-        Fact::FieldOrder
-        | Fact::Rotation
-        | Fact::Hdr10Plus
-        | Fact::DolbyVision
-        | Fact::HdrVivid
-        | Fact::Captions
-        | Fact::ActiveFormat
-        | Fact::PanScan
-        | Fact::Timecode
-        | Fact::GopTimecode
-        | Fact::IccProfile
-        | Fact::Annotations
-        | Fact::Exr
-        | Fact::AssociatedAlpha
-        | Fact::Other(_) => false,
+        Fact::MasteringDisplay | Fact::ContentLight | Fact::Stereo | Fact::Spherical => true,
+        Fact::FieldOrder => false,
+        _ => !fact.is_side_block(),
     }
 }
 
