@@ -1,6 +1,6 @@
 //! Where a source of bytes reads: a file, a named pipe, or standard input.
 
-use crate::frame::Stopped;
+use crate::frame::{Frame, Layout, Stopped};
 use crate::source::{SourceError, Supply};
 use crate::waiting::{StallTimeout, WaitLimit, open_without_waiting, wait_a_tick};
 use crate::wording::counted;
@@ -219,6 +219,29 @@ impl ByteReader {
                 }
             }
         }
+    }
+
+    /// The next frame of this layout, `whole` of which came before; `None` at the end of the input.
+    pub(super) fn read_frame(
+        &mut self,
+        layout: Layout,
+        whole: u64,
+        supply: &Supply,
+    ) -> Result<Option<Frame>, SourceError> {
+        let buffer = supply.take()?;
+        let born = Instant::now();
+        let mut frame = Frame::new(layout, buffer)?;
+        let found = self.read_full(frame.bytes_mut(), Some(supply))?;
+        if found == 0 {
+            return Ok(None);
+        }
+        if found < layout.size() {
+            let problem = ends_in_mid_frame(whole, found as u64, layout.size() as u64);
+            return Err(self.invalid(problem));
+        }
+        frame.sequence = whole;
+        frame.born = born;
+        Ok(Some(frame))
     }
 
     /// [`SourceError::Invalid`] with the input's name.

@@ -16,7 +16,6 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
-use std::time::Instant;
 
 /// The geometry of raw frames: `raw:1920x1080:yuv420p:30`. The frame rate is 25 if it is left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -227,23 +226,10 @@ impl Source for RawPipe {
     }
 
     fn next(&mut self, supply: &Supply) -> Result<Option<Frame>, SourceError> {
-        let buffer = supply.take()?;
-        let born = Instant::now();
-        let mut frame = Frame::new(self.layout, buffer)?;
-        let found = self.reader.read_full(frame.bytes_mut(), Some(supply))?;
-        if found == 0 {
+        let Some(mut frame) = self.reader.read_frame(self.layout, self.read, supply)? else {
             return Ok(None);
-        }
-        if found < self.layout.size() {
-            return Err(self.reader.invalid(ends_in_mid_frame(
-                self.read,
-                found as u64,
-                self.layout.size() as u64,
-            )));
-        }
+        };
         self.excess.remove(&mut frame);
-        frame.sequence = self.read;
-        frame.born = born;
         frame.metadata = metadata(self.read);
         self.read += 1;
         Ok(Some(frame))

@@ -10,7 +10,6 @@ use crate::wording::counted;
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
-use std::time::Instant;
 
 /// The first word of every stream.
 pub(crate) const MAGIC: &str = "YUV4MPEG2";
@@ -442,20 +441,11 @@ impl Source for Y4m {
         let Some(field_order) = self.frame_line(supply)? else {
             return Ok(None);
         };
-        let buffer = supply.take()?;
-        let born = Instant::now();
-        let mut frame = Frame::new(self.layout, buffer)?;
-        let found = self.reader.read_full(frame.bytes_mut(), Some(supply))?;
-        if found < self.layout.size() {
-            return Err(self.reader.invalid(ends_in_mid_frame(
-                self.read,
-                found as u64,
-                self.layout.size() as u64,
-            )));
-        }
+        let Some(mut frame) = self.reader.read_frame(self.layout, self.read, supply)? else {
+            let problem = ends_in_mid_frame(self.read, 0, self.layout.size() as u64);
+            return Err(self.reader.invalid(problem));
+        };
         self.excess.remove(&mut frame);
-        frame.sequence = self.read;
-        frame.born = born;
         frame.metadata = Metadata {
             pts: Some(self.read as i64),
             duration: Some(1),
