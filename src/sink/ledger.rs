@@ -22,7 +22,10 @@ pub(super) enum Outcome {
     /// The output says it, or it is what everybody assumes.
     Carried,
     /// The samples were changed so that the fact no longer needs to be said; how, in words.
-    #[cfg_attr(not(feature = "ffmpeg"), allow(dead_code))]
+    #[cfg_attr(
+        not(feature = "ffmpeg"),
+        expect(dead_code, reason = "only pictures and videos convert")
+    )]
     Converted(String),
     /// The output does not say it.
     Lost,
