@@ -187,7 +187,7 @@ fn ffmpeg_reads_our_y4m_bit_exactly_with_its_facts() {
         }
         let written = sink.finish().unwrap();
         assert_eq!(written.bytes, Some(fs::metadata(&file).unwrap().len()));
-        assert_eq!(written.remarks.warnings, Vec::<String>::new());
+        assert_eq!(written.remarks.warning_texts(), Vec::<String>::new());
         let found = ffmpeg(&["-i", path, "-f", "rawvideo", "-"]);
         assert!(found == expected, "{format} differs");
         let probe = Command::new("ffprobe")
@@ -414,7 +414,7 @@ fn y4m_refuses_what_it_cannot_hold_and_says_what_it_drops() {
     sink.write(noise(facts.format, 4, 4, 1, 1)).unwrap();
     let other = sink.write(noise(facts.format, 6, 4, 1, 1)).unwrap_err();
     assert!(matches!(other, SinkError::Mismatch { .. }), "{other}");
-    let warnings = sink.finish().unwrap().remarks.warnings.join("\n");
+    let warnings = sink.finish().unwrap().remarks.warning_texts().join("\n");
     assert!(
         warnings.contains("matrix") && warnings.contains("--fps"),
         "{warnings}"
@@ -558,7 +558,7 @@ fn every_kind_and_colour_survives_a_round_trip_with_profile_and_orientation() {
                 frame.metadata.icc_profile = Some(icc.clone());
                 frame.metadata.orientation = orientation;
                 sink.write(frame).unwrap();
-                let warnings = sink.finish().unwrap().remarks.warnings.join("\n");
+                let warnings = sink.finish().unwrap().remarks.warning_texts().join("\n");
 
                 let files = open_images(&file);
                 assert!(files.info().uniform);
@@ -610,7 +610,10 @@ fn jpeg_keeps_profile_and_orientation_and_refuses_what_it_cannot_hold() {
         frame.metadata.icc_profile = Some(profile(space));
         frame.metadata.orientation = Some(8);
         sink.write(frame).unwrap();
-        assert_eq!(sink.finish().unwrap().remarks.warnings, Vec::<String>::new());
+        assert_eq!(
+            sink.finish().unwrap().remarks.warning_texts(),
+            Vec::<String>::new()
+        );
         let found = read(&open_images(&file), 0);
         assert_eq!(found.format().name(), name);
         assert_eq!(found.metadata.icc_profile, Some(profile(space)));
@@ -964,7 +967,11 @@ fn broken_images_are_named() {
         problem(&cut, &whole[..whole.len() / 2]);
         // What a JPEG still has is given where that is allowed, with a word about it.
         let files = source::images::open(&folder.path().join(cut), &ImageSourceOptions::default());
-        let read = files.and_then(|files| files.read(0, no_buffer()).map(|_| files.remarks().warnings));
+        let read = files.and_then(|files| {
+            files
+                .read(0, no_buffer())
+                .map(|_| files.remarks().warning_texts())
+        });
         match read {
             Ok(warnings) => assert!(
                 extension == "jpg" && warnings[0].contains("damaged"),

@@ -69,7 +69,7 @@ impl Running {
     fn end(self) -> Result<Vec<String>, Failure> {
         drop(self.frames);
         match self.thread.join() {
-            Ok(outcome) => Ok(outcome?.remarks.warnings),
+            Ok(outcome) => Ok(outcome?.remarks.warning_texts()),
             Err(_) => Err(Failure::error("the reader's thread broke down; please report it")),
         }
     }

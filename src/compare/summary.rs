@@ -162,8 +162,8 @@ impl Summary {
                 psnr: psnr(worst.relative_mse),
                 ssim: worst.ssim,
             }),
+            warnings: remarks.warning_texts(),
             notes: remarks.notes,
-            warnings: remarks.warnings,
         }
     }
 
@@ -266,7 +266,7 @@ mod tests {
     fn remarks() -> Remarks {
         Remarks {
             notes: vec!["a note".to_owned()],
-            warnings: vec!["a warning".to_owned()],
+            warnings: vec!["a warning".to_owned().into()],
         }
     }
 

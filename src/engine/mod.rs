@@ -371,7 +371,7 @@ mod tests {
             assert!(engine.own_bytes(&layout) >= 1 << 40, "{name}");
             assert!(engine.device_times().is_some(), "{name}");
             assert!(engine.restart().is_err(), "{name}");
-            assert_eq!(engine.remarks(true).warnings, ["watched"], "{name}");
+            assert_eq!(engine.remarks(true).warning_texts(), ["watched"], "{name}");
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Frames: pixel formats, plane geometry, colour facts, and the memory that holds the pixels.
 
+mod concealed;
 mod decoded;
 mod facts;
 mod format;
@@ -12,6 +13,7 @@ mod time;
 pub use crate::messages::metadata_limit::METADATA_LIMIT;
 #[cfg(feature = "ffmpeg")]
 pub(crate) use crate::messages::metadata_limit::too_large;
+pub use concealed::Concealed;
 pub use decoded::Decoded;
 pub use facts::{AlphaKind, Colour, Range, Turn, TurnError, UnknownMatrix, fact};
 #[cfg(feature = "ffmpeg")]
@@ -26,7 +28,7 @@ pub use image::{Image, ImageMut};
 pub use memory::{
     AllocationError, Allocator, Buffer, DeviceHandle, FramePool, Memory, Pageable, Reserve, Shared, Stopped,
 };
-pub use remarks::Remarks;
+pub use remarks::{Remarks, Warning, WarningKind};
 pub(crate) use time::SECOND;
 #[cfg(feature = "images")]
 pub(crate) use time::gcd;

@@ -427,7 +427,7 @@ fn a_stream_arrives_whole_and_in_order() {
     assert!(log.finished.load(Ordering::SeqCst));
     assert_eq!(outcome.measurements.frames, 100);
     assert_eq!(outcome.measurements.ending, Completion::Complete);
-    assert_eq!(outcome.remarks.warnings, ["100 frames were made up"]);
+    assert_eq!(outcome.remarks.warning_texts(), ["100 frames were made up"]);
     for stage in Stage::ALL {
         assert_eq!(outcome.measurements.stage(stage).frames, 100);
         assert_eq!(outcome.measurements.stage(stage).bytes, 100 * SIZE as u64);

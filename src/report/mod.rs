@@ -253,8 +253,8 @@ impl Report {
             limit: Limit::find(measured, device.as_ref()),
             device,
             memory: measured.memory,
+            warnings: remarks.warning_texts(),
             notes: remarks.notes,
-            warnings: remarks.warnings,
         }
     }
 
@@ -323,7 +323,7 @@ pub(crate) mod tests {
         };
         let remarks = Remarks {
             notes: vec!["the clock jumps once".to_owned()],
-            warnings: vec!["one packet was concealed".to_owned()],
+            warnings: vec!["one packet was concealed".to_owned().into()],
         };
         let mut report = Report::new(task, &measured, remarks);
         let limit = report.limit.as_mut().unwrap();

@@ -498,7 +498,7 @@ pub(in crate::source) mod tests {
         );
         assert_eq!(source.held_buffers(), 7, "{name}");
         assert!(
-            source.remarks().warnings.contains(&"answered".to_owned()),
+            source.remarks().warning_texts().contains(&"answered".to_owned()),
             "{name}"
         );
     }

@@ -547,7 +547,7 @@ fn frames_without_regions_reach_no_engine() {
     assert_eq!(seen.lock().unwrap().len(), 1);
     let remarks = engine.remarks(true);
     assert_eq!(
-        remarks.warnings,
+        remarks.warning_texts(),
         ["the region 8f.. 8x8+40+4 lay wholly outside of the picture in frame 8"]
     );
     assert!(remarks.notes.is_empty(), "{:?}", remarks.notes);
@@ -769,7 +769,7 @@ fn mattes_go_along_with_frames_or_are_one_for_all() {
         let wanted = parts(&[], Some(copies), false);
         let mut engine = region::around(inner, wanted, &chain, CLOCK, None).unwrap();
         let done = run(&mut *engine, &frames)?;
-        Ok::<_, EngineError>((done, engine.remarks(true).warnings))
+        Ok::<_, EngineError>((done, engine.remarks(true).warning_texts()))
     };
     for depth in [1, 4] {
         for count in [1, 5, 6] {
@@ -828,7 +828,7 @@ fn frames_of_several_sizes_and_formats_in_one_run() {
         check(after, &expected, &before.format().to_string());
     }
     assert_eq!(
-        engine.remarks(true).warnings,
+        engine.remarks(true).warning_texts(),
         ["the region 12x6+4+2 lay wholly outside of the picture in frame 4"]
     );
 }

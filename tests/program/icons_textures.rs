@@ -360,7 +360,7 @@ fn icons_are_transparent_where_their_mask_says() {
         // No output has a place for where a cursor points.
         let points = read
             .remarks
-            .warnings
+            .warning_texts()
             .iter()
             .any(|w| w.contains("hot spot, the pixel at 300,300"));
         assert_eq!((points, read.is_silent()), (kind == 2, kind == 1), "{name}");

@@ -395,7 +395,7 @@ fn compare(path: &Path, threads: usize) -> Verdict {
     }
     Verdict::Equal {
         lent: source.info().brings_memory,
-        warning: source.remarks().warnings.into_iter().next(),
+        warning: source.remarks().warning_texts().into_iter().next(),
     }
 }
 

@@ -204,7 +204,7 @@ fn an_ordinary_clip_keeps_everything_but_its_pixels() {
         changed(to(&out), |options| options.preset = Some("ultrafast".to_owned())),
     )
     .unwrap();
-    assert_eq!(written.remarks.warnings, Vec::<String>::new());
+    assert_eq!(written.remarks.warning_texts(), Vec::<String>::new());
     assert_eq!(written.bytes, Some(out.metadata().unwrap().len()));
     let (before, after) = (streams(&input), streams(&out));
     let kinds = |s: &[Value]| -> Vec<Value> { s.iter().map(|s| s["codec_type"].clone()).collect() };
@@ -328,7 +328,7 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
         assert_times(&times(&out), &times(&input), 0.0);
         assert_eq!(packets(&out, "0:a"), packets(&input, "0:a"));
         if out.extension().unwrap() == "mkv" {
-            assert_eq!(written.remarks.warnings, Vec::<String>::new());
+            assert_eq!(written.remarks.warning_texts(), Vec::<String>::new());
             let kinds: Vec<&Value> = after.iter().map(|s| &s["codec_type"]).collect();
             assert_eq!(kinds, ["video", "audio", "subtitle", "attachment"]);
             assert_eq!(after[3]["tags"]["filename"], "note.txt");
@@ -346,7 +346,7 @@ fn hdr10_keeps_its_depth_its_tags_and_its_light_levels() {
             assert_eq!(dump(&out, "a"), dump(&input, "b"));
         } else {
             assert_eq!(after[0]["codec_tag_string"], "hvc1");
-            let warnings = &written.remarks.warnings;
+            let warnings = &written.remarks.warning_texts();
             assert_eq!(warnings.len(), 2, "{warnings:?}");
             let subtitles = "stream 2 (subtitle, subrip) is left out: mp4 holds no subtitles as subrip";
             assert_eq!(warnings[0], subtitles);
@@ -554,7 +554,7 @@ fn rotation_is_kept_or_carried_out() {
     let folder = tempfile::tempdir().unwrap();
     let (input, out) = (sample("clip-rotated.mp4"), folder.path().join("out.mp4"));
     let written = transcode(&input, to(&out)).unwrap();
-    assert_eq!(written.remarks.warnings, Vec::<String>::new());
+    assert_eq!(written.remarks.warning_texts(), Vec::<String>::new());
     let matrix = |path: &Path| streams(path)[0]["side_data_list"][0]["displaymatrix"].clone();
     assert!(matrix(&input).is_string());
     assert_eq!(matrix(&out), matrix(&input));
@@ -562,7 +562,7 @@ fn rotation_is_kept_or_carried_out() {
 
     let out = folder.path().join("out.avi");
     let written = transcode(&input, to(&out)).unwrap();
-    let warnings = written.remarks.warnings.join(" ");
+    let warnings = written.remarks.warning_texts().join(" ");
     assert!(!warnings.contains("rotation"), "{warnings}");
     assert!(
         written.description.contains("pictures turned: 90 degrees"),
@@ -716,7 +716,7 @@ fn a_truncated_input_is_never_taken_for_a_whole_one() {
         let frames = drain(&mut source).unwrap();
         let all = drain(&mut open(&sample(name)).unwrap()).unwrap();
         assert!(frames > 0 && frames < all, "{name}: {frames} of {all}");
-        let warnings = source.remarks().warnings;
+        let warnings = source.remarks().warning_texts();
         assert!(
             warnings.iter().any(|w| w.contains("incomplete")),
             "{name}: {warnings:?}"
@@ -771,7 +771,7 @@ fn however_little_a_container_lacks_it_is_reported() {
         }
         let mut source = open_strict(&whole).unwrap();
         assert_eq!(drain(&mut source).unwrap(), 25, "{name}");
-        assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
+        assert_eq!(source.remarks().warning_texts(), Vec::<String>::new(), "{name}");
 
         let bytes = std::fs::read(&whole).unwrap();
         let cut = folder.path().join(format!("cut-{name}"));
@@ -779,7 +779,7 @@ fn however_little_a_container_lacks_it_is_reported() {
             std::fs::write(&cut, &bytes[..(bytes.len() as f64 * share) as usize]).unwrap();
             let mut source = open(&cut).unwrap();
             drain(&mut source).unwrap();
-            let warnings = source.remarks().warnings;
+            let warnings = source.remarks().warning_texts();
             assert!(
                 warnings.iter().any(|w| w.contains("incomplete")),
                 "{name} cut to {share}: {warnings:?}"
@@ -831,7 +831,7 @@ fn whole_inputs_are_not_suspected() {
     ] {
         let mut source = open_strict(&at(name)).unwrap();
         assert_eq!(drain(&mut source).unwrap(), frames, "{name}");
-        assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
+        assert_eq!(source.remarks().warning_texts(), Vec::<String>::new(), "{name}");
     }
     for name in [
         "clip-720p.mp4",
@@ -844,7 +844,7 @@ fn whole_inputs_are_not_suspected() {
         let mut source = open_strict(&sample(name)).unwrap();
         let frames = drain(&mut source).unwrap();
         assert_eq!(frames as usize, times(&sample(name)).len(), "{name}");
-        assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
+        assert_eq!(source.remarks().warning_texts(), Vec::<String>::new(), "{name}");
         // At uneven times the number of frames does not follow from the length.
         if let Some(hint) = source.info().frames.filter(|_| name != "clip-vfr.mkv") {
             assert!(
@@ -879,7 +879,7 @@ fn corrupt_packets_are_concealed_and_counted_or_refused() {
         let mut source = VideoSource::open(&broken, &options).unwrap();
         let frames = drain(&mut source).unwrap();
         assert!((70..=75).contains(&frames), "{frames} frames");
-        let warnings = source.remarks().warnings;
+        let warnings = source.remarks().warning_texts();
         assert_eq!(warnings.len(), 1, "{warnings:?}");
         assert!(warnings[0].contains("concealed"), "{warnings:?}");
     }
@@ -913,7 +913,7 @@ fn a_patched_picture_is_reported_however_many_threads_decode() {
     let warnings = |threads| {
         let mut source = VideoSource::open(&broken, &options(threads, false)).unwrap();
         drain(&mut source).unwrap();
-        source.remarks().warnings
+        source.remarks().warning_texts()
     };
     let expected = warnings(1);
     assert!(
@@ -957,7 +957,7 @@ fn patched_pictures_of_each_codec_are_reported() {
         std::fs::write(&broken, bytes).unwrap();
         let mut source = open(&broken).unwrap();
         drain(&mut source).unwrap();
-        let warnings = source.remarks().warnings;
+        let warnings = source.remarks().warning_texts();
         assert!(
             warnings.len() == 1 && (warnings[0].contains("damaged") || warnings[0].contains("corrupt")),
             "{codec}: {warnings:?}"
@@ -995,7 +995,7 @@ pub(crate) fn spoilt(
     ffmpeg(&[&input, options, &[path.to_str().unwrap()]].concat());
     let mut source = open_strict(&path).unwrap();
     assert_eq!(drain(&mut source).unwrap(), 50, "{name}");
-    assert_eq!(source.remarks().warnings, Vec::<String>::new(), "{name}");
+    assert_eq!(source.remarks().warning_texts(), Vec::<String>::new(), "{name}");
     let mut bytes = std::fs::read(&path).unwrap();
     spoil(&mut bytes, &places(&path));
     std::fs::write(&path, bytes).unwrap();
@@ -1003,7 +1003,7 @@ pub(crate) fn spoilt(
     assert!(strict.is_err(), "{name}: {strict:?}");
     let mut source = open(&path).unwrap();
     let frames = drain(&mut source).unwrap();
-    (frames, source.remarks().warnings.join(" | "))
+    (frames, source.remarks().warning_texts().join(" | "))
 }
 
 /// Decoders that give the picture and report what is wrong with it in an error line alone.
@@ -1423,7 +1423,7 @@ fn a_cover_picture_is_not_the_video() {
         usize::MAX,
     )
     .unwrap();
-    assert_eq!(written.remarks.warnings, Vec::<String>::new());
+    assert_eq!(written.remarks.warning_texts(), Vec::<String>::new());
     let covers = |path: &Path| {
         streams(path)
             .iter()

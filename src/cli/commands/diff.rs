@@ -508,7 +508,7 @@ fn conclude(
     remarks.notes.extend(total.other_storage());
     remarks.notes.extend(orientations.note(pairs));
     remarks.notes.extend(times.note(&known));
-    remarks.warnings.extend(names.warning());
+    remarks.warn(names.warning());
     for of_source in outcome.remarks {
         remarks.append(of_source);
     }

@@ -80,11 +80,8 @@ impl FilteringArguments {
     /// Notes about masks that differ from the request, or were perhaps not meant.
     pub(crate) fn caveats(&self) -> Remarks {
         Remarks {
-            warnings: self
-                .filters()
-                .filter_map(|filter| filter.caveat.clone())
-                .collect(),
             notes: self.filters().filter_map(brightness).collect(),
+            ..Remarks::warnings(self.filters().filter_map(|filter| filter.caveat.clone()))
         }
     }
 

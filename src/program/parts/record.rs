@@ -1,7 +1,7 @@
 //! The record of a part that was made.
 
 use super::Digest;
-use super::warnings::concealed;
+use crate::frame::{Warning, WarningKind};
 use crate::sink::hashes::LoggedFrame;
 use crate::source::seam::Seams;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ pub struct Record {
     /// The frames beside the cuts.
     pub seam: Seams,
     /// What was lost or is not as it should be, and what there is to know.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Warning>,
     /// What there is to know.
     pub notes: Vec<String>,
     /// What filtered.
@@ -61,6 +61,7 @@ pub struct ImageFile {
 impl Record {
     /// True if the decoder concealed damage of the input in this part.
     pub fn has_concealed(&self) -> bool {
-        self.warnings.iter().any(|warning| concealed(warning).is_some())
+        let mut warnings = self.warnings.iter();
+        warnings.any(|warning| matches!(warning.kind, WarningKind::Concealed { .. }))
     }
 }

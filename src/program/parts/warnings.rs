@@ -1,36 +1,31 @@
 //! Warnings of several parts as those of one run: each is given once, and counts of damage are added up.
 
-use crate::source::video::Concealed;
+use crate::frame::{Concealed, Warning, WarningKind};
 
 /// The warnings without repetitions, in the order in which they first come. Counts of concealed damage of one
 /// input become their sum.
-pub fn merged<'a>(warnings: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut all: Vec<String> = Vec::new();
+pub fn merged<'a>(warnings: impl IntoIterator<Item = &'a Warning>) -> Vec<Warning> {
+    let mut all: Vec<Warning> = Vec::new();
     let mut sums: Vec<(usize, &str, Concealed)> = Vec::new();
     for warning in warnings {
-        match concealed(warning) {
-            Some((name, counts)) => match sums.iter_mut().find(|(_, other, _)| *other == name) {
-                Some((_, _, sum)) => *sum += counts,
-                None => {
-                    sums.push((all.len(), name, counts));
-                    all.push(warning.to_owned());
+        match &warning.kind {
+            WarningKind::Concealed { input, found } => {
+                match sums.iter_mut().find(|(_, other, _)| other == input) {
+                    Some((_, _, sum)) => *sum += *found,
+                    None => {
+                        sums.push((all.len(), input, *found));
+                        all.push(warning.clone());
+                    }
                 }
-            },
-            None if all.iter().any(|other| other == warning) => {}
-            None => all.push(warning.to_owned()),
+            }
+            _ if all.contains(warning) => {}
+            _ => all.push(warning.clone()),
         }
     }
-    for (place, name, sum) in sums {
-        all[place] = format!("{name}{sum}");
+    for (place, input, sum) in sums {
+        all[place] = Warning::concealed(input, sum);
     }
     all
-}
-
-/// The counts of damage that a warning holds, and what stands before them, such as the input's name.
-pub(super) fn concealed(warning: &str) -> Option<(&str, Concealed)> {
-    let begin = warning.rfind(": ").map_or(0, |at| at + 2);
-    let (name, counts) = warning.split_at(begin);
-    Some((name, Concealed::parse(counts)?))
 }
 
 #[cfg(test)]
@@ -39,21 +34,19 @@ mod tests {
 
     #[test]
     fn counts_are_added_up_and_all_else_is_given_once() {
+        let concealed = |input, packets, frames| Warning::concealed(input, Concealed { packets, frames });
+        let irregular = || Warning::from("the timestamps are irregular".to_owned());
         let warnings = [
-            "a.mkv: 1 damaged frame concealed by the decoder; --strict would fail",
-            "the timestamps are irregular",
-            "a.mkv: 1 damaged frame concealed by the decoder; --strict would fail",
-            "b.mkv: 3 corrupt packets concealed or skipped; --strict would fail",
-            "the timestamps are irregular",
-            "a.mkv: 1 corrupt packet concealed or skipped; --strict would fail",
+            concealed("a.mkv", 0, 1),
+            irregular(),
+            concealed("a.mkv", 0, 1),
+            concealed("b.mkv", 3, 0),
+            irregular(),
+            concealed("a.mkv", 1, 0),
         ];
         assert_eq!(
-            merged(warnings),
-            [
-                "a.mkv: 1 corrupt packet and 2 damaged frames concealed or skipped; --strict would fail",
-                "the timestamps are irregular",
-                "b.mkv: 3 corrupt packets concealed or skipped; --strict would fail",
-            ]
+            merged(&warnings),
+            [concealed("a.mkv", 1, 2), irregular(), concealed("b.mkv", 3, 0)]
         );
     }
 }

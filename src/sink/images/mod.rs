@@ -516,11 +516,11 @@ impl IndexedSink for Images {
         let ledger = self.ledger.lock().unwrap_or_else(PoisonError::into_inner);
         let mut remarks = Remarks {
             notes: std::mem::take(&mut shared.notes).into_iter().collect(),
-            warnings: std::mem::take(&mut shared.warnings).into_iter().collect(),
+            ..Remarks::warnings(std::mem::take(&mut shared.warnings))
         };
         let pixels = self.hidden.load(Ordering::Relaxed);
-        remarks.warnings.extend((pixels > 0).then(|| hidden(pixels)));
-        remarks.warnings.append(&mut ledger.sentences());
+        remarks.warn((pixels > 0).then(|| hidden(pixels)));
+        remarks.warn(ledger.sentences());
         if let Some(problem) = remarks.refusal().filter(|_| self.options.strict) {
             return Err(SinkError::Unsupported {
                 path: self.label.clone(),

@@ -215,7 +215,7 @@ impl Step for Conversion {
             1 => Some("1 frame".to_owned()),
             n => Some(format!("{n} frames")),
         };
-        written.remarks.warnings.extend(frames.map(|frames| {
+        written.remarks.warn(frames.map(|frames| {
             format!(
                 "the alpha of {frames} is not kept: what is written to {} has none; PNG files and .mov keep \
                  it, in a --pixel-format with alpha",
@@ -223,23 +223,23 @@ impl Step for Conversion {
             )
         }));
         let rounded = self.rounded.lock().unwrap_or_else(PoisonError::into_inner);
-        written.remarks.warnings.extend(rounded.sentence(&self.path));
+        written.remarks.warn(rounded.sentence(&self.path));
         let beyond_half = self.beyond_half.load(Ordering::Relaxed);
         if beyond_half > 0 {
-            written.remarks.warnings.push(format!(
+            written.remarks.warn([format!(
                 "{beyond_half} samples for {} are beyond 65504, the most that 16 bits of floating point \
                  hold, and became infinite; f32 formats hold them",
                 self.path
-            ));
+            )]);
         }
         let unseen = self.unseen.load(Ordering::Relaxed);
         if unseen > 0 {
-            written.remarks.warnings.push(format!(
+            written.remarks.warn([format!(
                 "the light of {} with alpha 0 is not seen in {}, where colours are not multiplied by alpha; \
                  OpenEXR (.exr) and TIFF keep it, and --background lays it over a colour",
                 counted(unseen, "pixel"),
                 self.path
-            ));
+            )]);
         }
         let done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
         if !done.is_empty() {

@@ -97,7 +97,7 @@ impl Step for Overflow {
     }
 
     fn noted(&self, mut written: Written) -> Written {
-        written.remarks.warnings.extend(self.warning());
+        written.remarks.warn(self.warning());
         written
     }
 }

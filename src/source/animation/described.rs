@@ -146,7 +146,7 @@ impl Source for Described {
 
     fn remarks(&mut self) -> Remarks {
         let mut remarks = self.source.remarks();
-        remarks.warnings.extend(self.warning.take());
+        remarks.warn(self.warning.take());
         remarks.notes.extend(self.note.take());
         remarks
     }

@@ -88,7 +88,7 @@ impl FfmpegStill {
         if is_followed {
             source.disregard_corrupt_packets();
         }
-        notes.append(&mut source.take_remarks().warnings);
+        notes.append(&mut source.take_remarks().warning_texts());
         // FFmpeg gives every palette an alpha, and PCX has none.
         if kind == ImageKind::Pcx
             && let Some(flat) = without_alpha(&frame)

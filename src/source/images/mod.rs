@@ -401,7 +401,7 @@ impl IndexedSource for ImageFiles {
         warnings.extend(sentences(&remarks.files));
         Remarks {
             notes: sentences(&remarks.conversions),
-            warnings,
+            ..Remarks::warnings(warnings)
         }
     }
 }

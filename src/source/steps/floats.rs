@@ -319,7 +319,7 @@ fn invalid(path: String, error: &dyn std::error::Error) -> SourceError {
 }
 
 fn with_warning(mut remarks: Remarks, watch: &Watch) -> Remarks {
-    remarks.warnings.extend(watch.warnings());
+    remarks.warn(watch.warnings());
     remarks
 }
 

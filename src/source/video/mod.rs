@@ -24,7 +24,6 @@ mod selection;
 
 pub use file::is_url_like;
 #[doc(hidden)]
-pub use findings::{Concealed, tells_of_loss};
 pub use parallel::{Consent, Decoders, Place, open};
 
 #[doc(hidden)]
@@ -147,11 +146,11 @@ impl Source for VideoSource {
 
     fn remarks(&mut self) -> Remarks {
         let name = &self.file.name.clone();
-        let named = |sentences: Vec<String>| sentences.into_iter().map(|s| format!("{name}: {s}")).collect();
         let Remarks { notes, warnings } = self.take_remarks();
+        let warnings = warnings.into_iter().map(|warning| warning.of_input(name));
         Remarks {
-            notes: named(notes),
-            warnings: named(warnings),
+            notes: notes.iter().map(|note| format!("{name}: {note}")).collect(),
+            warnings: warnings.collect(),
         }
     }
 }

@@ -166,7 +166,10 @@ impl VideoSource {
                  that list first (ffmpeg -ignore_editlist 1 -i IN -c copy OUT.mp4)"
             ));
         }
-        let signs = [self.findings.damage.sentence(), self.findings.cut.take()];
+        let signs = [
+            self.findings.damage.concealed().map(|found| found.to_string()),
+            self.findings.cut.take(),
+        ];
         let why: String = signs.iter().flatten().map(|s| format!("; {s}")).collect();
         self.file.invalid(format!(
             "stream {stream} holds no frame that can be decoded: it is damaged, or of a kind of {codec} that \

@@ -238,7 +238,7 @@ impl FilterArguments {
     /// `--strict`.
     fn accepted_caveats(&self, left: Vec<String>) -> Result<Remarks, Failure> {
         let mut remarks = self.filtering.caveats();
-        remarks.warnings.extend(left);
+        remarks.warn(left);
         match remarks.refusal().filter(|_| self.reading.strict) {
             Some(problem) => Err(Failure::Failed(problem)),
             None => Ok(remarks),

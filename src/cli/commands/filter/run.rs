@@ -13,13 +13,12 @@ use crate::cli::show::progress::{self, Form, Pace, Snapshot, Watch, Watched};
 use crate::cli::show::{escape, summary};
 use framepipe::engine::Engine;
 use framepipe::engine::pool::EnginePool;
-use framepipe::frame::{FieldOrder, Remarks};
+use framepipe::frame::{FieldOrder, Remarks, Warning};
 use framepipe::pipeline::{self, Job, Outcome, PipelineError, Progress, Stop};
 use framepipe::report::{Completion, Measurements, Origin, Report, Stage, Task};
 use framepipe::sink::atomic_file::remove_left_overs;
 use framepipe::sink::{self, AnySink, PERHAPS_CLOSED, is_stand_in};
 use framepipe::source::images::Failures;
-use framepipe::source::video::tells_of_loss;
 use framepipe::source::{self, AnySource, SourceError, StreamInfo};
 use framepipe::wording::counted;
 use std::fs;
@@ -297,12 +296,10 @@ impl Single<'_> {
             mut measurements,
             ..
         } = ended(self.with_hint(outcome, info.frames))?;
-        if self.arguments.region.goes_by_number()
-            && remarks.warnings.iter().any(|warning| tells_of_loss(warning))
-        {
+        if self.arguments.region.goes_by_number() && remarks.warnings.iter().any(Warning::tells_of_loss) {
             let displaced = "lost frames are not counted: after them regions in frames and pictures of a \
                              matte are on later frames than they were made for";
-            remarks.warnings.push(displaced.to_owned());
+            remarks.warn([displaced.to_owned()]);
         }
         if opened.is_interlaced.load(Ordering::Relaxed) {
             self.note_fields("some of its");
@@ -393,7 +390,7 @@ fn ended(outcome: Result<Outcome, PipelineError>) -> Result<Outcome, Failure> {
 /// Notes and warnings in lines, each behind a line break.
 fn lines(remarks: &Remarks) -> String {
     let notes = remarks.notes.iter().map(|note| ("note", note));
-    let warnings = remarks.warnings.iter().map(|warning| ("warning", warning));
+    let warnings = remarks.warnings.iter().map(|warning| ("warning", &warning.text));
     let lines = notes.chain(warnings);
     lines
         .map(|(word, text)| format!("\n{word}: {}", escape::line(text)))

@@ -5,6 +5,7 @@ use crate::cli::Failure;
 use crate::cli::process::interrupt;
 use crate::cli::show::escape;
 use clap::{Args, ValueEnum, ValueHint};
+use framepipe::frame::Warning;
 use framepipe::pipeline::Stop;
 use framepipe::program::parts::{
     Data, JobFolder, JoinState, Joining, OutputKind, Plan, Record, Verified, merged, verify,
@@ -129,7 +130,7 @@ fn put_together(job: &JobFolder, plan: &Plan, wanted: &JoinArguments, stop: &Sto
         (OutputKind::File, Layout::File) => (copy(job, plan, &verified.records)?, Vec::new()),
     };
     let of_parts = verified.records.iter().flat_map(|record| &record.warnings);
-    warn(&merged(of_parts.chain(&warnings).map(String::as_str)));
+    warn(&merged(of_parts.chain(&warnings)));
     if wanted.layout == Layout::File {
         let target = target(plan);
         let output = (plan.output_kind != OutputKind::Images).then_some(target.as_path());
@@ -200,7 +201,7 @@ fn video(
     plan: &Plan,
     verified: &Verified,
     stop: &Stop,
-) -> Result<(String, Vec<String>), Failure> {
+) -> Result<(String, Vec<Warning>), Failure> {
     super::part::check_input(plan)?;
     let parts: Vec<JoinedPart> = verified
         .records

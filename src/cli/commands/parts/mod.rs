@@ -12,6 +12,7 @@ use super::Failure;
 use super::filter::FilterArguments;
 use super::filter::piece::parse;
 use crate::cli::show::escape;
+use framepipe::frame::Warning;
 use framepipe::program::parts::{JobError, JobFolder, Plan, VerifyError, ranges};
 use framepipe::source::video::ffmpeg_version;
 use framepipe::wording::counted;
@@ -62,7 +63,7 @@ fn verify_failure(error: VerifyError) -> Failure {
 }
 
 /// Prints warnings.
-fn warn(warnings: &[String]) {
+fn warn(warnings: &[Warning]) {
     for warning in warnings {
         let _ = writeln!(io::stderr(), "warning: {}", escape::line(warning));
     }

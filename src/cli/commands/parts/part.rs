@@ -11,6 +11,7 @@ use crate::cli::options::engine::{EngineArguments, EngineName};
 use crate::cli::show::escape;
 use crate::cli::{Failure, log};
 use clap::{Args, ValueHint};
+use framepipe::frame::Warning;
 use framepipe::pipeline::Stop;
 use framepipe::program::parts::{
     Data, Digest, ImageFile, JobFolder, OutputKind, PartState, Plan, Published, Record, host,
@@ -94,7 +95,7 @@ fn run_all(wanted: &PartArguments) -> Result<(), Failure> {
         check_input(&plan)?;
         let (record, published) = make_one(&job, &plan, part, (wanted, replaces), &shutdown.next())?;
         if !wanted.keep_warnings {
-            let named = |warning| format!("part {part}: {warning}");
+            let named = |warning| Warning::from(format!("part {part}: {warning}"));
             warn(&record.warnings.iter().map(named).collect::<Vec<_>>());
         }
         say(
@@ -166,7 +167,7 @@ fn make_one(
     let own = work.display().to_string();
     let output = plan.output.display().to_string();
     // Sentences are about the user's output, not about the temporary file.
-    let public = |text: &String| text.replace(&own, &output);
+    let public = |text: &str| text.replace(&own, &output);
     let engine = (&wanted.engine, wanted.quiet);
     let made = filter(plan, part, &output_argument(plan, &work), engine, stop);
     let made = made.map_err(|failure| match failure {
@@ -209,8 +210,10 @@ fn make_one(
         order,
         frames: made.frames,
         seam: made.seams,
-        warnings: made.remarks.warnings.iter().map(public).collect(),
-        notes: made.remarks.notes.iter().map(public).collect(),
+        warnings: (made.remarks.warnings.iter())
+            .map(|warning| warning.changed(public))
+            .collect(),
+        notes: made.remarks.notes.iter().map(|note| public(note)).collect(),
         engine: made.engine,
         host: host(),
         seconds: began.elapsed().as_secs_f64(),

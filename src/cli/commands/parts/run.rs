@@ -14,6 +14,7 @@ use crate::cli::process::limits::count;
 use crate::cli::show::escape;
 use crate::cli::show::failure::ELSEWHERE;
 use clap::{Args, ValueHint};
+use framepipe::frame::Warning;
 use framepipe::pipeline::Stop;
 use framepipe::program::parts::{JobFolder, JoinState, PartState, Plan, merged, ranges};
 use rustix::process::{Pid, Signal, kill_process};
@@ -118,13 +119,13 @@ fn check_joined(job: &JobFolder, plan: &Plan, wanted: &RunArguments) -> Result<(
 }
 
 /// The warnings of these parts.
-fn warnings_of(job: &JobFolder, plan: &Plan, parts: &[usize]) -> Vec<String> {
+fn warnings_of(job: &JobFolder, plan: &Plan, parts: &[usize]) -> Vec<Warning> {
     let records = parts.iter().filter_map(|&part| match job.state(plan, part) {
         Ok(PartState::Done(record)) => Some(record.warnings),
         _ => None,
     });
-    let warnings: Vec<String> = records.flatten().collect();
-    merged(warnings.iter().map(String::as_str))
+    let warnings: Vec<Warning> = records.flatten().collect();
+    merged(&warnings)
 }
 
 /// The state that workers share.

@@ -443,9 +443,9 @@ pub(crate) fn run(mut arguments: PreviewArguments) -> Result<(), Failure> {
     }
     let picture = Picture::new(frame, arguments.layout(), &info)?;
     if let Some(words) = picture.cut.words() {
-        remarks.warnings.push(format!(
+        remarks.warn([format!(
             "the preview cuts samples that are outside of 0 to 1: {words}"
-        ));
+        )]);
     }
     let mut said = vec![format!("input   {}: {}", arguments.described(&info), which(time))];
     match target {

@@ -261,11 +261,11 @@ impl Mattes {
         if whole && !self.ended && self.pairing != Pairing::Part {
             match self.frames.next() {
                 Ok(None) => {}
-                Ok(Some(_)) => remarks.warnings.push(format!(
+                Ok(Some(_)) => remarks.warn([format!(
                     "{} has more pictures than the input: {} were used",
                     self.name, self.read
-                )),
-                Err(error) => remarks.warnings.push(error.to_string()),
+                )]),
+                Err(error) => remarks.warn([error.to_string()]),
             }
         }
         remarks.append(self.frames.remarks());

@@ -415,13 +415,13 @@ impl Engine for Partial {
                 _ => format!("{frames} times, first in frame {first}"),
             };
             let text = format!("the region {region} lay wholly outside of the picture {times}");
-            remarks.warnings.push(text);
+            remarks.warn([text]);
         }
         if let Some((count, first)) = self.timeline.unmet(self.read).filter(|_| whole) {
-            remarks.warnings.push(match count {
+            remarks.warn([match count {
                 1 => format!("no frame was shown in the time of the region {first}"),
                 _ => format!("no frame was shown in the time of {count} regions, the first {first}"),
-            });
+            }]);
         } else if whole && self.timeline.met_none() {
             let text = "all regions are before or after what was read of the input: none was there";
             remarks.notes.push(text.to_owned());

@@ -4,8 +4,7 @@
 //! Whether an input is whole is asked of what knows it best: the container's own sizes (see [`Extent`]), else
 //! the list of packets that an MP4 file begins or ends with, else the length that a header states.
 
-use super::Concealed;
-use crate::frame::Rational;
+use crate::frame::{Concealed, Rational};
 use crate::media::ffmpeg::{Demuxer, Jumps};
 use crate::source::video::known::extent::Extent;
 
@@ -168,13 +167,13 @@ impl Damage {
             .then(|| self.decoded.saturating_sub(self.shown))
     }
 
-    /// The counts as a sentence, if there is anything to report.
-    pub(in crate::source::video) fn sentence(&self) -> Option<String> {
+    /// How much was concealed, if there is anything to report.
+    pub(in crate::source::video) fn concealed(&self) -> Option<Concealed> {
         let found = Concealed {
             packets: self.packets,
             frames: self.damaged_pictures(),
         };
-        (found != Concealed::default()).then(|| found.to_string())
+        Some(found).filter(|&found| found != Concealed::default())
     }
 
     /// Pictures that are missing at the beginning, as a sentence.
@@ -293,12 +292,13 @@ mod tests {
     #[test]
     fn damage_is_counted() {
         let mut damage = Damage::default();
-        assert_eq!(damage.sentence(), None);
+        assert_eq!(damage.concealed(), None);
         (damage.packets, damage.pictures) = (1, 2);
-        assert_eq!(
-            damage.sentence().as_deref(),
-            Some("1 corrupt packet and 2 damaged frames concealed or skipped; --strict would fail")
-        );
+        let found = Concealed {
+            packets: 1,
+            frames: 2,
+        };
+        assert_eq!(damage.concealed(), Some(found));
     }
 
     #[test]

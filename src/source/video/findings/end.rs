@@ -93,7 +93,7 @@ impl VideoSource {
         self.findings.steps.end();
         // After a seek, leading pictures belong to what comes before.
         let head = self.missing_head(true).filter(|_| !self.skip.has_sought());
-        let hole = self.hole().and_then(|hole| hole.loss());
+        let hole = self.hole().and_then(|hole| hole.loss()).map(String::from);
         // The last picture may have been marked after it came out.
         let is_patched = self.findings.damage.note_patched(self.decoder.patched());
         if self.findings.strict && is_patched {

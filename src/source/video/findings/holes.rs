@@ -5,6 +5,7 @@
 //! breaks off at the same place.
 
 use super::steps::{Hole, missing_in, missing_sentence, still_sentence};
+use crate::frame::{Warning, WarningKind};
 use crate::media::ffmpeg::Medium;
 use crate::source::video::known::extent::fragments::stated_durations;
 use crate::source::video::{ReadState, VideoSource};
@@ -44,10 +45,13 @@ pub(super) enum Suspicion {
 }
 
 impl Suspicion {
-    /// The sentence, if pictures are missing.
-    pub(super) fn loss(&self) -> Option<String> {
+    /// The warning, if pictures are missing.
+    pub(super) fn loss(&self) -> Option<Warning> {
         match self {
-            Suspicion::Loss(sentence) => Some(sentence.clone()),
+            Suspicion::Loss(sentence) => Some(Warning {
+                text: sentence.clone(),
+                kind: WarningKind::FramesMissing,
+            }),
             Suspicion::Note(_) => None,
         }
     }

@@ -1,14 +1,13 @@
 //! What is found to be wrong with an input, or lost of it: counted or kept as a sentence until the end, or an
 //! error at once if the source is strict.
 //!
-//! `damage`: what cannot be read or decoded; `concealed`: the counts of that. `continuity`: packets that a
+//! `damage`: what cannot be read or decoded. `continuity`: packets that a
 //! transport stream lacks, and damage beside the pictures. `steps`: from picture to picture; `holes`: whether
 //! some are missing in the middle. `end`: an input that was cut off; `tail`: in the middle of a picture.
 //! `piped_annotations`: what pictures from a pipe say beside their pixels; `additions`: what Matroska
 //! stores there. `succession`: pictures that go on in another stream.
 
 mod additions;
-mod concealed;
 mod continuity;
 mod damage;
 mod end;
@@ -18,12 +17,11 @@ mod steps;
 mod succession;
 mod tail;
 
-pub use concealed::{Concealed, tells_of_loss};
 pub(super) use steps::Steps;
 
 use super::file::InputFile;
 use super::{ReadState, VideoSource};
-use crate::frame::{Remarks, too_large};
+use crate::frame::{Remarks, Warning, too_large};
 use crate::media::ffmpeg::AvError;
 use crate::source::{SourceError, late_start_sentence};
 use crate::wording::{counted, listed};
@@ -251,10 +249,10 @@ impl VideoSource {
             (!words.is_empty()).then(|| too_large(&words.join(", "))),
             head,
             unimplemented_sentence(std::mem::take(&mut self.findings.unimplemented)),
-            self.findings.damage.sentence(),
-            hole.as_ref().and_then(Suspicion::loss),
-            cut,
         ];
+        let concealed = self.findings.damage.concealed();
+        let excess = self.maker.excess.iter();
+        let excess = excess.flat_map(|excess| excess.sentence(self.info.format));
         let demuxer = &self.input.demuxer;
         let late_start = self.info.late_start.filter(|_| !demuxer.begins_anywhere());
         Remarks {
@@ -265,15 +263,11 @@ impl VideoSource {
                 .chain(hole.as_ref().and_then(Suspicion::note))
                 .chain(self.skip.note())
                 .collect(),
-            warnings: signs
-                .into_iter()
-                .flatten()
-                .chain(
-                    self.maker
-                        .excess
-                        .iter()
-                        .flat_map(|excess| excess.sentence(self.info.format)),
-                )
+            warnings: (signs.into_iter().flatten().map(Warning::from))
+                .chain(concealed.map(|found| Warning::concealed("", found)))
+                .chain(hole.as_ref().and_then(Suspicion::loss))
+                .chain(cut.map(Warning::from))
+                .chain(excess.map(Warning::from))
                 .collect(),
         }
     }
