@@ -24,6 +24,7 @@ const MODEL: u16 = 272;
 
 const BYTE: u16 = 1;
 const ASCII: u16 = 2;
+const SHORT: u16 = 3;
 const UNDEFINED: u16 = 7;
 
 /// Entries of IFD0 that speak of the shot and not of how pixels are stored. The resolution is kept elsewhere.
@@ -46,12 +47,14 @@ const WHITE_POINT: u16 = 318;
 const PRIMARIES: u16 = 319;
 const SUB_DIRECTORIES: u16 = 330;
 const SUBFILE: u16 = 254;
+const OLD_SUBFILE: u16 = 255;
+const HALFTONE: u16 = 321;
 /// What the least and the greatest sample of a picture are, by which viewers of science stretch contrast. A
 /// filter changes both.
 const SAMPLE_RANGE: [u16; 4] = [280, 281, 340, 341];
 
-/// Tags that say how pixels are stored, which their decoder knows, those of fax machines, printers' screens
-/// and statistics of the samples among them.
+/// Tags that say how pixels are stored, which their decoder knows, those of fax machines and printers' dots
+/// among them.
 fn is_storage(tag: u16) -> bool {
     matches!(
         tag,
@@ -65,7 +68,8 @@ fn is_storage(tag: u16) -> bool {
             | 292
             | 293
             | 317
-            | 320..=328
+            | 320
+            | 322..=328
             | 332..=334
             | 336
             | 338
@@ -241,6 +245,23 @@ impl<R: BufRead + Seek> Copier<'_, R> {
                 }
                 tag if SAMPLE_RANGE.contains(&tag) => {
                     once(&mut self.found.hints, "least and greatest sample value");
+                    false
+                }
+                HALFTONE => {
+                    once(&mut self.found.hints, "tones that a printer's screen shall keep");
+                    false
+                }
+                SUBFILE | OLD_SUBFILE => {
+                    let value = match kind {
+                        SHORT => order.read16(record, field_at).map(u32::from),
+                        _ => order.read32(record, field_at),
+                    };
+                    if matches!((tag, value), (SUBFILE, Some(1)) | (OLD_SUBFILE, Some(2))) {
+                        once(
+                            &mut self.found.hints,
+                            "that it is a smaller copy of another picture",
+                        );
+                    }
                     false
                 }
                 tag => !is_storage(tag),
@@ -581,14 +602,33 @@ mod tests {
 
     #[test]
     fn the_range_of_samples_is_a_hint_that_a_filter_makes_untrue() {
-        for tag in SAMPLE_RANGE {
-            let mut editor = Editor::empty(Order::Little);
-            editor.set_short(tag, 7).unwrap();
-            let file = editor.finish().unwrap();
-            let found = read_from(Container::Tiff, &mut io::Cursor::new(file), None).unwrap();
-            assert_eq!(found.hints, ["least and greatest sample value"]);
-            assert!(found.unknown.is_empty());
+        let range = SAMPLE_RANGE.map(|tag| (tag, 7, "least and greatest sample value"));
+        let others = [
+            (HALFTONE, 1, "tones that a printer's screen shall keep"),
+            (SUBFILE, 1, "that it is a smaller copy of another picture"),
+            (OLD_SUBFILE, 2, "that it is a smaller copy of another picture"),
+            (SUBFILE, 0, ""),
+            (SUBFILE, 2, ""),
+            (OLD_SUBFILE, 1, ""),
+        ];
+        for (tag, value, hint) in range.into_iter().chain(others) {
+            for order in [Order::Little, Order::Big] {
+                let mut editor = Editor::empty(order);
+                editor.set_short(tag, value).unwrap();
+                let file = editor.finish().unwrap();
+                let found = read_from(Container::Tiff, &mut io::Cursor::new(file), None).unwrap();
+                assert_eq!(found.hints.join(""), hint, "{tag}");
+                assert!(found.unknown.is_empty());
+            }
         }
+        let mut editor = Editor::empty(Order::Big);
+        editor.set_bytes(SUBFILE, 4, &[0, 0, 0, 1]).unwrap();
+        let mut file = editor.finish().unwrap();
+        // Four bytes are one number, which stands in the entry.
+        let entry = Order::Big.read32(&file, 4).unwrap() as usize + 2;
+        overwrite(&mut file, entry + 4, &[0, 0, 0, 1, 0, 0, 0, 1]).unwrap();
+        let found = read_from(Container::Tiff, &mut io::Cursor::new(file), None).unwrap();
+        assert_eq!(found.hints, ["that it is a smaller copy of another picture"]);
     }
 
     fn fractions(order: Order, values: &[u32]) -> Vec<u8> {
