@@ -947,7 +947,6 @@ fn headers_of_openexr_that_lie_take_no_memory() {
     let wide = with(&golden, window, 8, 1_000_000);
     let tiles = b"tiles\0tiledesc\0";
     let count = b"chunkCount\0int\0";
-    let aspect = b"pixelAspectRatio\0float\0";
     for (bytes, word) in [
         (with(&golden, window, 8, 20_000_000), "claims to hold"),
         (with(&wide, window, 12, 1_000_000), "--max-pixels allows"),
@@ -973,11 +972,116 @@ fn headers_of_openexr_that_lie_take_no_memory() {
         assert_eq!(done.status.code(), Some(1), "{word}: {}", said(&done));
         assert!(said(&done).contains(word), "{word}: {}", said(&done));
     }
-    // Numbers that are none say nothing.
-    let path = folder.at("nan.exr");
-    fs::write(&path, with(&golden, aspect, 0, f32::NAN.to_bits())).unwrap();
-    filtered(&path, folder.at("out.exr"), "identity", &[]);
-    assert!(exr(folder.at("out.exr")).attributes.pixel_aspect.is_nan());
+}
+
+/// OpenEXR's own library reads neither these files nor copies of their headers.
+#[test]
+fn headers_that_openexr_refuses_are_not_copied() {
+    let folder = Folder::new();
+    let (input, output) = (folder.at("in.exr"), folder.at("out.exr"));
+    let ints = |numbers: &[i32]| numbers.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
+    let aspect = |ratio: f32| gray_exr_with(&[("pixelAspectRatio", "float", &ratio.to_le_bytes())], &[]);
+    let inverted = gray_exr_with(&[("displayWindow", "box2i", &ints(&[5, 5, 0, 0]))], &[]);
+    let width = gray_exr_with(&[("screenWindowWidth", "float", &(-1_f32).to_le_bytes())], &[]);
+    let twice = |name: &str, kinds: [&str; 2]| {
+        gray_exr(&kinds.map(|kind| attribute(name, kind, &[0x40; 4])).concat())
+    };
+    for (file, word) in [
+        (aspect(0.0), "pixel aspect ratio is 0"),
+        (aspect(-1.0), "pixel aspect ratio is -1"),
+        (aspect(f32::NAN), "pixel aspect ratio is NaN"),
+        (aspect(f32::INFINITY), "pixel aspect ratio is inf"),
+        (aspect(2e6), "pixel aspect ratio is 2000000"),
+        (inverted, "display window ends before it begins"),
+        (width, "screen window's width is -1"),
+        (
+            twice("owner", ["string", "float"]),
+            "attribute owner stands in the file twice",
+        ),
+        (
+            twice("owner", ["float", "string"]),
+            "attribute owner stands in the file twice",
+        ),
+        (
+            twice("own", ["int", "float"]),
+            "attribute own stands in the file twice",
+        ),
+        (
+            twice("white", ["mine", "yours"]),
+            "attribute white stands in the file twice",
+        ),
+        (
+            gray_exr(&attribute("name", "float", &[0; 4])),
+            "attribute name is of the type float",
+        ),
+        (
+            gray_exr(&attribute("tiles", "int", &[0; 4])),
+            "attribute tiles is of the type int",
+        ),
+    ] {
+        fs::write(&input, file).unwrap();
+        let words = filtered(&input, &output, "identity", &[]);
+        assert!(
+            words.contains("warning") && words.contains(word),
+            "{word}: {words}"
+        );
+        let strict = refused(&input, folder.at("no.exr"), &["--strict"]);
+        assert!(strict.contains(word), "{word}: {strict}");
+        let written = fs::read(&output).unwrap();
+        let (kept, _) = attributes(&written);
+        assert_eq!(kept["pixelAspectRatio"].1, 1_f32.to_le_bytes());
+        assert_eq!(kept["screenWindowWidth"].1, 1_f32.to_le_bytes());
+        assert_eq!(kept["displayWindow"].1, ints(&[0, 0, 2, 1]));
+        assert!(
+            !kept.contains_key("name") && !kept.contains_key("tiles"),
+            "{word}"
+        );
+        for name in ["owner", "own", "white"] {
+            let name = format!("\0{name}\0");
+            let count = written
+                .windows(name.len())
+                .filter(|part| *part == name.as_bytes())
+                .count();
+            assert!(count <= 1, "{word}");
+        }
+    }
+    // One type, and the same value.
+    for kinds in [["string", "string"], ["int", "int"]] {
+        fs::write(&input, twice("own", kinds)).unwrap();
+        filtered(&input, &output, "identity", &["--strict"]);
+    }
+    let named = |names: &[&str]| {
+        let channel = |name: &&str| [name.as_bytes(), &[0], &ints(&[2, 0, 1, 1])].concat();
+        let list = [names.iter().map(channel).collect::<Vec<_>>().concat(), vec![0]].concat();
+        gray_exr_with(&[("channels", "chlist", &list)], &[])
+    };
+    let packed = |code: u8| gray_exr_with(&[("compression", "compression", &[code])], &[]);
+    for (file, word) in [
+        (named(&["R", "R"]), "two of its channels have the name R"),
+        (
+            named(&["B", "G", "R", "R"]),
+            "two of its channels have the name R",
+        ),
+        (named(&["R", &"x".repeat(256)]), "more than 255 bytes"),
+        (named(&["R", &"x".repeat(300)]), "more than 255 bytes"),
+        (
+            gray_exr(&attribute("pixelAspectRatio", "float", &[0; 4])),
+            "two attributes pixelAspectRatio",
+        ),
+        (
+            packed(10),
+            "HTJ2K, which is not read; save it again with ZIP or PIZ",
+        ),
+        (
+            packed(11),
+            "HTJ2K, which is not read; save it again with ZIP or PIZ",
+        ),
+        (packed(12), "which is not read; save it again with ZIP or PIZ"),
+    ] {
+        fs::write(&input, file).unwrap();
+        let words = refused(&input, folder.at("no.exr"), &[]);
+        assert!(words.contains(word), "{word}: {words}");
+    }
 }
 
 /// Attributes of a header by name: the type and the bytes. With them the place behind the header.
@@ -1010,6 +1114,11 @@ fn attribute(name: &str, kind: &str, value: &[u8]) -> Vec<u8> {
 
 /// An OpenEXR file of one gray channel of 32 bits, 3x2 and not packed, with further attributes.
 fn gray_exr(further: &[u8]) -> Vec<u8> {
+    gray_exr_with(&[], further)
+}
+
+/// The same with other values of its attributes.
+fn gray_exr_with(others: &[(&str, &str, &[u8])], further: &[u8]) -> Vec<u8> {
     let ints = |numbers: &[i32]| numbers.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<u8>>();
     let mut file = [&20_000_630_u32.to_le_bytes()[..], &[2, 0, 0, 0]].concat();
     let channel = [b"Y\0".to_vec(), ints(&[2, 0, 1, 1]), vec![0]].concat();
@@ -1024,6 +1133,8 @@ fn gray_exr(further: &[u8]) -> Vec<u8> {
         ("screenWindowCenter", "v2f", &[0; 8]),
         ("screenWindowWidth", "float", &1_f32.to_le_bytes()),
     ] {
+        let other = others.iter().find(|(other, ..)| *other == name);
+        let (name, kind, value) = other.copied().unwrap_or((name, kind, value));
         file.extend(attribute(name, kind, value));
     }
     file.extend_from_slice(further);

@@ -173,6 +173,11 @@ pub(crate) fn is_float(kind: SampleType) -> bool {
     kind != SampleType::U32
 }
 
+/// True for widths over heights of a pixel that OpenEXR reads.
+pub(crate) fn is_aspect(ratio: f32) -> bool {
+    (1e-6..=1e6).contains(&ratio)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,7 +4,7 @@
 //! that loses something; ZIP is the usual one. Colour under straight alpha is multiplied by it, since
 //! OpenEXR's is.
 
-use crate::annotations::exr::{ExrPart, chromaticities};
+use crate::annotations::exr::{ExrPart, chromaticities, is_aspect};
 use crate::frame::{AlphaKind, Channel, ColourModel, Frame, PixelFormat};
 use ::exr::block::lines::LineRefMut;
 use ::exr::block::writer::ChunksWriter;
@@ -196,6 +196,12 @@ fn plan(frame: &Frame) -> Plan<'_> {
             "written with {lossless}, since {} would lose something again",
             header.compression
         ));
+    }
+    if !is_aspect(header.shared_attributes.pixel_aspect) {
+        header.shared_attributes.pixel_aspect = 1.0;
+        notes
+            .losses
+            .push("the pixel's aspect is beyond what OpenEXR reads, and is left out".to_owned());
     }
     header = header.with_encoding(lossless, BlockDescription::ScanLines, LineOrder::Increasing);
     if same.is_none() && part.is_some_and(says_more) {

@@ -48,6 +48,16 @@ const SAMPLES_OF_A_PIXEL: u64 = 4;
 /// What is said of a header for which the budget does not suffice.
 const LARGE_HEADER: &str = "its header is larger than 16 MiB; take large attributes out of the file";
 
+/// Bytes of a channel's name that OpenEXR reads.
+const LONGEST_NAME: usize = 255;
+
+/// What is said of one that is longer.
+const LONG_NAME: &str =
+    "a name in its header has more than 255 bytes, which OpenEXR does not read; shorten it";
+
+/// What is said of compressions that are not read.
+const COMPRESSION: &str = "which is not read; save it again with ZIP or PIZ";
+
 struct Exr {
     reader: Reader<BudgetedReader<'static>>,
     budget: ReadBudget,
@@ -59,6 +69,8 @@ struct Exr {
 }
 
 /// Opens a file and reads its header; the picture may have `most` pixels.
+    /// What of the header is left out.
+    losses: Vec<String>,
 pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn OpenPicture>, Reason> {
     let budget = ReadBudget::new();
     // Lists of objects by their hashes (cryptomatte) stand in the header.
@@ -81,7 +93,7 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
     let mut header = header.clone();
     budget.extend(0);
     let again = BudgetedReader::new(BufReader::new(File::open(path)?), &budget);
-    exr_attributes::keep(&mut header, &mut { again })
+    let losses = exr_attributes::keep(&mut header, &mut { again })
         .map_err(|reason| if budget.is_spent() { large() } else { reason })?;
     Ok(Box::new(Exr {
         format,
@@ -93,6 +105,7 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
 }
 
 /// Refuses what cannot be filtered, and what cannot be.
+        losses,
 fn check(header: &Header, most: u64) -> Result<(), Reason> {
     if header.deep {
         return Err("it holds deep data, any number of samples for each pixel; flatten it first".into());
@@ -102,7 +115,27 @@ fn check(header: &Header, most: u64) -> Result<(), Reason> {
         return Err(format!(
             "its channel {} has fewer samples than there are pixels; bring all channels to one size first",
             channel.name
+    if let Compression::HTJ2K32 | Compression::HTJ2K256 = header.compression {
+        return Err(format!("it is compressed by HTJ2K, {COMPRESSION}").into());
+    }
         )
+    let mut names = HashSet::new();
+    if let Some(twice) = channels
+        .iter()
+        .find(|channel| !names.insert(channel.name.as_slice()))
+    {
+        return Err(format!(
+            "two of its channels have the name {}; rename one first",
+            twice.name
+        )
+        .into());
+    }
+    if channels
+        .iter()
+        .any(|channel| channel.name.as_slice().len() > LONGEST_NAME)
+    {
+        return Err(LONG_NAME.into());
+    }
         .into());
     }
     let count = channels.len() as u64;
@@ -250,12 +283,16 @@ impl OpenPicture for Exr {
     }
 
     fn most_packed(&self) -> Option<u64> {
+        Error::Invalid(words) if words == "text too long" => LONG_NAME.into(),
+        Error::NotSupported(words) if words == "unknown compression method" => {
+            format!("it is compressed by a method that is not known here, {COMPRESSION}").into()
+        }
         most_packed(&self.header)
     }
 
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
         let header = self.header.clone();
-        let losses = losses(self.reader.headers());
+        let losses = [self.losses, losses(self.reader.headers())].concat();
         if header.blocks != BlockDescription::ScanLines {
             tracing::debug!("an OpenEXR file in tiles; what is made of it has rows");
         }
