@@ -34,6 +34,11 @@ impl Budget {
         }
     }
 
+    /// The frames that there may be at a time.
+    pub(super) fn frames(&self) -> u64 {
+        self.input_buffers.saturating_add(self.output_buffers) as u64
+    }
+
     /// Bytes of all buffers for frames of `input` bytes before and `output` bytes after the filter.
     pub fn bytes(&self, input: usize, output: usize) -> u128 {
         self.input_buffers as u128 * input as u128 + self.output_buffers as u128 * output as u128

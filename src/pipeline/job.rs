@@ -97,15 +97,21 @@ impl Job {
             source,
             sink,
         );
-        match &self.source {
-            AnySource::Stream(source) if source.info().is_single => budget.at_most(1, sink.1 > 0),
-            // What a stream says of its length is a hint only.
-            AnySource::Stream(_) => budget,
-            AnySource::Indexed(source) => budget.at_most(source.len(), sink.1 > 0),
+        match self.most_frames() {
+            Some(frames) => budget.at_most(frames, sink.1 > 0),
+            None => budget,
         }
     }
 
-    /// Bytes that the buffers of run and engine may come to, by the first frame's size.
+    /// How many frames come at most, if that is known. What a stream says of its length is a hint only.
+    fn most_frames(&self) -> Option<u64> {
+        match &self.source {
+            AnySource::Stream(source) => source.info().is_single.then_some(1),
+            AnySource::Indexed(source) => Some(source.len()),
+        }
+    }
+
+    /// Bytes that the buffers of run and engine may come to, with what frames keep beside them, by the first frame's size.
     #[doc(hidden)]
     pub fn buffer_bytes(&self) -> u128 {
         match self.layouts() {
@@ -114,7 +120,10 @@ impl Job {
                 if self.source.info().pictures > 0 {
                     budget.input_buffers = self.source.info().pictures;
                 }
-                budget.bytes(input.size(), output.size()) + self.engine.own_bytes(&input)
+                let frames = budget.frames().min(self.most_frames().unwrap_or(u64::MAX));
+                budget.bytes(input.size(), output.size())
+                    + u128::from(frames) * u128::from(self.source.info().kept_bytes)
+                    + self.engine.own_bytes(&input)
             }
             Err(_) => 0,
         }

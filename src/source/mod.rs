@@ -102,6 +102,8 @@ pub struct StreamInfo {
     /// Pictures that are made once and lent to all frames in turn, so that the pool's buffers need no memory
     /// and one thread is enough to read them; 0 if each frame is made anew.
     pub pictures: usize,
+    /// Bytes that the first frame keeps beside its samples, such as channels that are not filtered.
+    pub kept_bytes: u64,
     /// Where each of several decoders works that share the input, such as `card 0`: each frame then says
     /// which of them made it ([`Frame::decoded`]). Empty if the thread that asks for a frame decodes it.
     pub decoders: Vec<String>,
@@ -158,6 +160,7 @@ impl StreamInfo {
             uniform: true,
             brings_memory: false,
             pictures: 0,
+            kept_bytes: 0,
             decoders: Vec::new(),
             is_on_card: false,
             decoding_cost: None,

@@ -947,6 +947,14 @@ fn headers_of_openexr_that_lie_take_no_memory() {
     let wide = with(&golden, window, 8, 1_000_000);
     let tiles = b"tiles\0tiledesc\0";
     let count = b"chunkCount\0int\0";
+    let packed = |compression: u8| {
+        let square = with(&with(&golden, window, 8, 7997), window, 12, 8002);
+        let kind = b"compression\0compression\0";
+        let place = square.windows(kind.len()).position(|part| part == kind).unwrap() + kind.len() + 4;
+        let mut bytes = square;
+        bytes[place] = compression;
+        bytes
+    };
     for (bytes, word) in [
         (with(&golden, window, 8, 20_000_000), "claims to hold"),
         (with(&wide, window, 12, 1_000_000), "--max-pixels allows"),
@@ -961,6 +969,15 @@ fn headers_of_openexr_that_lie_take_no_memory() {
         ),
         (with(&tiled, tiles, 0, 0), "cannot be decoded"),
         (with(&tiled, window, 8, 1 << 20), "damaged"),
+        // Equal samples of DWA take little, and not nothing.
+        (packed(8), "claims to hold"),
+        (packed(9), "claims to hold"),
+        (packed(3), "claims to hold"),
+        (gray_dwa([1 << 40, 0, 0, 0, 0]), "a block claims more"),
+        (gray_dwa([0, 1 << 40, 0, 0, 0]), "a block claims more"),
+        (gray_dwa([0, 0, 1 << 40, 0, 0]), "a block claims more"),
+        (gray_dwa([0, 0, 0, 1 << 40, 0]), "a block claims more"),
+        (gray_dwa([0, 0, 0, 0, 1 << 40]), "a block claims more"),
     ] {
         let path = folder.at("bad.exr");
         fs::write(&path, bytes).unwrap();
@@ -972,6 +989,45 @@ fn headers_of_openexr_that_lie_take_no_memory() {
         assert_eq!(done.status.code(), Some(1), "{word}: {}", said(&done));
         assert!(said(&done).contains(word), "{word}: {}", said(&done));
     }
+}
+
+/// A block of DWA that claims to unpack to so much: others, runs, of runs, AC and DC.
+fn gray_dwa([others, runs, of_runs, ac, dc]: [u64; 5]) -> Vec<u8> {
+    let file = gray_exr_with(&[("compression", "compression", &[8])], &[]);
+    let (_, end) = attributes(&file);
+    let counts = [2, others, 0, 0, 0, 0, runs, of_runs, ac, dc, 0];
+    let counts: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+    let place = (end as u64 + 8).to_le_bytes();
+    let head = [0, counts.len() as u32].map(u32::to_le_bytes).concat();
+    [&file[..end], &place, &head, &counts].concat()
+}
+
+#[test]
+fn channels_that_are_kept_count_as_memory() {
+    use exr::image::{AnyChannel, AnyChannels};
+    use exr::prelude::WritableImage;
+    let folder = Folder::new();
+    let (input, output) = (folder.at("ids.exr"), folder.at("out.exr"));
+    let side = 400;
+    let mut channels = vec![AnyChannel::new(
+        "R",
+        FlatSamples::F16(vec![f16::ONE; side * side]),
+    )];
+    let ids = (0..12).map(|id| AnyChannel::new(&*format!("id{id}"), FlatSamples::U32(vec![id; side * side])));
+    channels.extend(ids);
+    let layer = exr::prelude::Layer::new(
+        (side, side),
+        Default::default(),
+        exr::prelude::Encoding::FAST_LOSSLESS,
+        AnyChannels::sort(channels.into()),
+    );
+    let image = exr::prelude::Image::from_layer(layer);
+    image.write().to_file(&input).unwrap();
+    // A frame has 0.3 MB, and 7.7 MB beside it.
+    let words = refused(&input, &output, &["--max-memory", "4M"]);
+    assert!(words.contains("--max-memory allows"), "{words}");
+    filtered(&input, &output, "identity", &["--max-memory", "10M", "--strict"]);
+    assert_eq!(channel(&exr(&output), "id7"), channel(&exr(&input), "id7"));
 }
 
 /// OpenEXR's own library reads neither these files nor copies of their headers.

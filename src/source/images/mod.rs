@@ -144,14 +144,19 @@ pub fn open_listed(
         return Err(invalid(input, "names no file"));
     }
     let first = if passed_over < files.len() { passed_over } else { 0 };
-    let (layout, colour, mut turn) = header(first)?;
+    let Head {
+        layout,
+        colour,
+        mut turn,
+        kept_bytes,
+    } = header(first)?;
     let (width, height, format) = (layout.width(), layout.height(), layout.format());
     if let Some(pages) = &pages {
         let first_turn = turn;
         let others = (first + 1..pages.len()).map(|index| {
-            let page = header(index).map(|(layout, _, own)| {
-                turn = turn.filter(|_| own == first_turn);
-                layout
+            let page = header(index).map(|head| {
+                turn = turn.filter(|_| head.turn == first_turn);
+                head.layout
             });
             (index, page)
         });
@@ -174,6 +179,7 @@ pub fn open_listed(
         is_single: count == 1,
         colour,
         turn,
+        kept_bytes,
         description: format!(
             "{count} {what} from {}, the first {width}x{height} {format}",
             input.display()
@@ -200,14 +206,18 @@ pub fn open_listed(
     })
 }
 
-/// What the head of a file, or of one of its pages, says: size and format, colours and, if it `turns` the
-/// whole stream, its turn.
-fn header_of(
-    file: &Path,
-    page: Option<Page>,
-    turns: bool,
-    rules: Rules,
-) -> Result<(Layout, Colour, Option<Turn>), SourceError> {
+/// What the head of a file, or of one of its pages, says.
+struct Head {
+    layout: Layout,
+    colour: Colour,
+    /// How it says that it is shown, if that goes for the whole stream.
+    turn: Option<Turn>,
+    /// Bytes that the frame keeps beside its samples.
+    kept_bytes: u64,
+}
+
+/// Reads the head of a file, or of one of its pages, which may turn the whole stream.
+fn header_of(file: &Path, page: Option<Page>, turns: bool, rules: Rules) -> Result<Head, SourceError> {
     let still = unbroken(file, || open_still(file, page, rules))?;
     let layout = Layout::new(still.format, still.width, still.height, 1);
     let layout = layout.map_err(|cause| SourceError::Layout {
@@ -215,7 +225,12 @@ fn header_of(
         cause,
     })?;
     let turn = turns.then(|| still.turn()).transpose()?;
-    Ok((layout, still.colour(), turn))
+    Ok(Head {
+        layout,
+        colour: still.colour(),
+        turn,
+        kept_bytes: still.kept_bytes(),
+    })
 }
 
 /// An error if one of the `others` pages of a file has another size or format than page `first`.

@@ -32,6 +32,11 @@ pub(super) trait OpenPicture {
     /// takes next to nothing, however large it is.
     fn most_packed(&self) -> Option<u64>;
 
+    /// Bytes that the frame keeps beside its samples.
+    fn kept_bytes(&self) -> u64 {
+        0
+    }
+
     /// Decodes into `samples`, which has room for the pixels without padding.
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason>;
 }

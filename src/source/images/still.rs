@@ -112,7 +112,7 @@ impl<'a> Still<'a> {
             Decoding::Jpeg => Still::picture(path, kind, jpeg::open(path), length),
             Decoding::Tga => Still::picture(path, kind, tga::open(path), length),
             Decoding::Dds => Still::picture(path, kind, dds::open(path), length),
-            Decoding::Exr => Still::picture(path, kind, exr::open(path, rules.max_pixels), length),
+            Decoding::Exr => Still::picture(path, kind, exr::open(path, rules), length),
             Decoding::Pfm => Still::picture(path, kind, pfm::open(path), length),
             Decoding::Ico => Still::icon(path, length),
             Decoding::Ffmpeg => Still::by_ffmpeg(path, kind, rules),
@@ -427,6 +427,14 @@ impl<'a> Still<'a> {
                 range: Range::Full,
                 ..Colour::default()
             },
+        }
+    }
+
+    /// Bytes that the frame keeps beside its samples.
+    pub(super) fn kept_bytes(&self) -> u64 {
+        match &self.decoder {
+            StillDecoder::Open(picture) => picture.kept_bytes(),
+            _ => 0,
         }
     }
 

@@ -7,16 +7,19 @@
 //! ```
 //!
 //! A part whose channels are all of 16 bits stays so; of mixed ones all get 32, and remember what they were.
-//! Headers may lie: nothing is allocated by them before the file's length was held against what they claim,
-//! and pixels that no block gives are an error.
+//! Headers may lie, and the counts that blocks of DWA begin with: nothing large is allocated by them before
+//! the file's length, or the block's size, was held against what they claim. Pixels that no block gives are an
+//! error.
 
 use super::exr_attributes;
 use crate::annotations::exr::{ExrPart, is_float, primaries};
 use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range, gcd};
+use crate::source::images::Rules;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
 use crate::source::images::read_budget::{BudgetedReader, ReadBudget};
 use crate::source::images::trailing::several_pictures;
 use crate::wording::listed;
+use ::exr::block::chunk::{CompressedBlock, CompressedScanLineBlock, CompressedTileBlock};
 use ::exr::block::lines::LineIndex;
 use ::exr::block::reader::{ChunksReader, Reader};
 use ::exr::block::{self, BlockIndex, UncompressedBlock};
@@ -39,7 +42,7 @@ const LINEAR: u8 = 8;
 /// Bytes of a tile that are plausible in any picture.
 const USUAL_TILE: u64 = 64 << 20;
 
-/// Bytes of unfiltered channels that are plausible in any file.
+/// Bytes of samples that are plausible in any file.
 const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 
 /// Pixels are counted as if they had so many samples, so that many channels are as large as many pixels.
@@ -71,7 +74,10 @@ struct Exr {
 /// Opens a file and reads its header; the picture may have `most` pixels.
     /// What of the header is left out.
     losses: Vec<String>,
-pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn OpenPicture>, Reason> {
+}
+
+/// Opens a file and reads its header.
+pub(in crate::source::images) fn open(path: &Path, rules: Rules) -> Result<Box<dyn OpenPicture>, Reason> {
     let budget = ReadBudget::new();
     // Lists of objects by their hashes (cryptomatte) stand in the header.
     budget.extend(0);
@@ -84,10 +90,11 @@ pub(in crate::source::images) fn open(path: &Path, most: u64) -> Result<Box<dyn 
         false => reason(error),
     })?;
     let header = reader.headers().first().ok_or("it has no part")?;
-    check(header, most)?;
-    let unfiltered = unfiltered_bytes(header);
-    if unfiltered > ALWAYS_PLAUSIBLE && most_packed(header).is_some_and(|most| unfiltered / most > length) {
-        return Err("it claims to hold more samples than its bytes can; the file is damaged".into());
+    check(header, rules.max_pixels)?;
+    if !is_plausible(header, length) {
+        return Err(
+            "it claims to hold more samples than its bytes can; the file is damaged or cut off".into(),
+        );
     }
     let (format, samples) = arranged(header)?;
     let mut header = header.clone();
@@ -283,11 +290,12 @@ impl OpenPicture for Exr {
     }
 
     fn most_packed(&self) -> Option<u64> {
-        Error::Invalid(words) if words == "text too long" => LONG_NAME.into(),
-        Error::NotSupported(words) if words == "unknown compression method" => {
-            format!("it is compressed by a method that is not known here, {COMPRESSION}").into()
-        }
-        most_packed(&self.header)
+        // All samples were held against the file's length.
+        None
+    }
+
+    fn kept_bytes(&self) -> u64 {
+        unfiltered_bytes(&self.header)
     }
 
     fn decode(self: Box<Self>, samples: &mut [u8]) -> Result<PictureNotes, Reason> {
@@ -338,18 +346,83 @@ impl OpenPicture for Exr {
     }
 }
 
+            check_counts(&header, &chunk.compressed_block)?;
 /// Bytes of the channels that are not filtered.
 fn unfiltered_bytes(header: &Header) -> u64 {
     let count = header.channels.list.len() - filtered(header).len();
     (4 * count as u64).saturating_mul(header.layer_size.area() as u64)
 }
 
-/// How many bytes of samples a byte of the file can stand for. DWA's blocks of 64 equal samples are a few
-/// bytes, which are deflated.
-fn most_packed(header: &Header) -> Option<u64> {
-    match header.compression {
-        Compression::DWAA(_) | Compression::DWAB(_) => None,
-        _ => Some(20_000),
+/// True if a file of `length` bytes can hold the samples that its header claims.
+fn is_plausible(header: &Header, length: u64) -> bool {
+    let pixel = header.channels.bytes_per_pixel as u64;
+    let samples = pixel.saturating_mul(header.layer_size.area() as u64);
+    // In the list of blocks each has a place, and before a block of rows stand its row and its length.
+    let block = match header.blocks {
+        BlockDescription::ScanLines => 16,
+        BlockDescription::Tiles(_) => 8,
+    };
+    let blocks = (header.chunk_count as u64).saturating_mul(block);
+    samples <= ALWAYS_PLAUSIBLE || (samples / most_packed(header.compression) <= length && blocks <= length)
+}
+
+/// How many bytes of samples a byte of the file can stand for, and somewhat more.
+fn most_packed(compression: Compression) -> u64 {
+    // A byte of Deflate stands for 1032.
+    match compression {
+        Compression::Uncompressed => 1,
+        // A number and a byte, for 128 of them.
+        Compression::RLE => 64,
+        Compression::ZIP1 | Compression::ZIP16 => 1100,
+        // A code of a bit and 8 bits stand for 255 samples.
+        Compression::PIZ => 1000,
+        // The least 8 of 32 bits are not stored.
+        Compression::PXR24 => 1500,
+        // 3 bytes for 4x4 samples of 16 bits.
+        Compression::B44 | Compression::B44A => 11,
+        // Of 8x8 equal samples of 16 bits one is deflated, and of 128 equal bytes of A two.
+        Compression::DWAA(_) | Compression::DWAB(_) => 70_000,
+        Compression::HTJ2K32 | Compression::HTJ2K256 => 1,
+    }
+}
+
+/// Refuses a block of DWA whose counts are more than its pixels can need: its decoder allocates by them.
+///
+/// ```text
+///   version | bytes of others: raw, packed | packed: AC, DC, runs | bytes of runs: unpacked, raw
+///   AC, DC: numbers of 16 bits | kind of AC                                         64 bits each
+/// ```
+fn check_counts(header: &Header, block: &CompressedBlock) -> Result<(), Reason> {
+    let (CompressedBlock::ScanLine(CompressedScanLineBlock {
+        compressed_pixels_le, ..
+    })
+    | CompressedBlock::Tile(CompressedTileBlock {
+        compressed_pixels_le, ..
+    })) = block
+    else {
+        return Ok(());
+    };
+    if !matches!(header.compression, Compression::DWAA(_) | Compression::DWAB(_)) {
+        return Ok(());
+    }
+    let counts = compressed_pixels_le
+        .as_chunks()
+        .0
+        .iter()
+        .copied()
+        .map(u64::from_le_bytes);
+    let counts: Vec<u64> = counts.take(11).collect();
+    let &[_, others, _, _, _, _, runs, of_runs, ac, dc, _] = &counts[..] else {
+        return Ok(());
+    };
+    // Squares of 8x8 go beyond the edges, and runs of a byte take two.
+    let Vec2(width, height) = header.max_block_pixel_size();
+    let square = |side: usize| side.saturating_add(8) as u64;
+    let samples = square(width).saturating_mul(square(height));
+    let most = samples.saturating_mul(8 * header.channels.list.len() as u64);
+    match [others, runs, of_runs, ac, dc].iter().any(|&count| count > most) {
+        true => Err("a block claims more samples than it has pixels; the file is damaged".into()),
+        false => Ok(()),
     }
 }
 
