@@ -1140,6 +1140,30 @@ fn headers_that_openexr_refuses_are_not_copied() {
     }
 }
 
+#[test]
+fn channels_keep_their_names_at_another_size() {
+    let folder = Folder::new();
+    let (input, output) = (folder.at("in.exr"), folder.at("out.exr"));
+    layers_exr(&input, &["Z", "l.R", "l.G", "l.B"]);
+    filtered(&input, &output, TENT, &["--compare", "side", "--strict"]);
+    let list = |file: &Layers| {
+        let list = &file.layer_data[0].channel_data.list;
+        list.iter().map(|c| c.name.to_string()).collect::<Vec<String>>()
+    };
+    assert_eq!(list(&exr(&output)), list(&exr(&input)));
+    // Depth has no name among red, green and blue.
+    let depth = [&b"Z\0"[..], &[2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 0]].concat();
+    fs::write(&input, gray_exr_with(&[("channels", "chlist", &depth)], &[])).unwrap();
+    filtered(&input, &output, TENT, &["--compare", "side", "--strict"]);
+    assert_eq!(list(&exr(&output)), ["Z"]);
+    let colours = filter(&input, &output, TENT, &["--pixel-format", "rgbf32"]);
+    let words = said(&colours);
+    assert!(
+        !colours.status.success() || words.contains("the names of its channels (Z) are left out"),
+        "{words}"
+    );
+}
+
 /// Attributes of a header by name: the type and the bytes. With them the place behind the header.
 fn attributes(file: &[u8]) -> (BTreeMap<String, (String, Vec<u8>)>, usize) {
     let mut at = 8;

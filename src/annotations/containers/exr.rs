@@ -95,16 +95,20 @@ impl ExrPart {
     }
 
     fn described(&self) -> String {
+    /// The names of the filtered channels, unless they are those of a picture.
+    pub(crate) fn unusual_names(&self) -> Option<String> {
+        let names: Vec<String> = self.samples.iter().map(|&index| self.name(index)).collect();
+        let is_usual = |name: &String| ["R", "G", "B", "A", "Y"].contains(&&name[..]);
+        let are_usual = matches!(names.len(), 1..=4) && names.iter().all(is_usual);
+        (!are_usual).then(|| listed(names))
+    }
+
         let header = &self.header;
         let mut words = Vec::new();
-        let names: Vec<String> = self.samples.iter().map(|&index| self.name(index)).collect();
-        if !matches!(names.len(), 1..=4)
-            || names
-                .iter()
-                .any(|name| !["R", "G", "B", "A", "Y"].contains(&&name[..]))
-        {
-            words.push(format!("channel names ({})", listed(names)));
-        }
+        words.extend(
+            self.unusual_names()
+                .map(|names| format!("channel names ({names})")),
+        );
         if !self.unfiltered.is_empty() {
             let names = self.unfiltered.iter().map(|(index, _)| self.name(*index));
             words.push(format!(

@@ -155,9 +155,16 @@ fn plan(frame: &Frame) -> Plan<'_> {
     let components = components(format);
     let mut notes = ExrNotes::default();
     let part = metadata.exr.as_deref();
-    // What is of another size, or has other components, has no places for what belongs to them.
+    // Windows and unfiltered channels belong to a size, and names to a number of components.
     let same = part.filter(|part| part.header().layer_size == size);
-    let named = same.filter(|part| part.samples().len() == components.len());
+    let named = part.filter(|part| part.samples().len() == components.len());
+    if named.is_none()
+        && let Some(names) = part.and_then(ExrPart::unusual_names)
+    {
+        notes
+            .losses
+            .push(format!("the names of its channels ({names}) are left out"));
+    }
     let short = match format.depth() {
         16 => SampleType::F16,
         _ => SampleType::F32,
