@@ -1164,6 +1164,44 @@ fn channels_keep_their_names_at_another_size() {
     );
 }
 
+/// Half of 16 bits that are no numbers, beside channels of 32 bits.
+#[test]
+fn what_is_no_number_keeps_its_bits_outside_a_region() {
+    use exr::image::{AnyChannel, AnyChannels};
+    use exr::prelude::WritableImage;
+    let folder = Folder::new();
+    let (input, output) = (folder.at("in.exr"), folder.at("out.exr"));
+    let halves: Vec<f16> = (0..64)
+        .map(|at| f16::from_bits([0x7c01, 0xfe37, 0xfc01, 0x7fff, 0x3c00][at % 5]))
+        .collect();
+    let layer = exr::prelude::Layer::new(
+        (8, 8),
+        Default::default(),
+        exr::prelude::Encoding::FAST_LOSSLESS,
+        AnyChannels::sort(
+            vec![
+                AnyChannel::new("R", FlatSamples::F16(halves.clone())),
+                AnyChannel::new("Z", FlatSamples::F32(vec![1.0; 64])),
+            ]
+            .into(),
+        ),
+    );
+    exr::prelude::Image::from_layer(layer)
+        .write()
+        .to_file(&input)
+        .unwrap();
+    filtered(&input, &output, TENT, &["--region", "2x2+6+6"]);
+    let written = exr(&output);
+    let list = &written.layer_data[0].channel_data.list;
+    let FlatSamples::F16(red) = &list.iter().find(|c| c.name == *"R").unwrap().sample_data else {
+        panic!("R has 16 bits");
+    };
+    for (at, (one, other)) in red.iter().zip(&halves).enumerate() {
+        let is_inside = at % 8 >= 6 && at / 8 >= 6;
+        assert!(is_inside || one.to_bits() == other.to_bits(), "{at}");
+    }
+}
+
 /// Attributes of a header by name: the type and the bytes. With them the place behind the header.
 fn attributes(file: &[u8]) -> (BTreeMap<String, (String, Vec<u8>)>, usize) {
     let mut at = 8;

@@ -11,6 +11,7 @@ use crate::wording::listed;
 use exr::meta::attribute::{Chromaticities, SampleType, Text};
 use exr::meta::header::Header;
 use exr::prelude::Vec2;
+use half::f16;
 
 /// Attributes that say how samples are stored, and those that have facts of their own.
 pub(crate) const STRUCTURE: [&str; 15] = [
@@ -94,7 +95,6 @@ impl ExrPart {
         &self.words
     }
 
-    fn described(&self) -> String {
     /// The names of the filtered channels, unless they are those of a picture.
     pub(crate) fn unusual_names(&self) -> Option<String> {
         let names: Vec<String> = self.samples.iter().map(|&index| self.name(index)).collect();
@@ -103,6 +103,7 @@ impl ExrPart {
         (!are_usual).then(|| listed(names))
     }
 
+    fn described(&self) -> String {
         let header = &self.header;
         let mut words = Vec::new();
         words.extend(
@@ -172,19 +173,49 @@ pub(crate) fn chromaticities(number: u8) -> Option<Chromaticities> {
     })
 }
 
-/// True for channels of floating-point numbers.
-pub(crate) fn is_float(kind: SampleType) -> bool {
-    kind != SampleType::U32
-}
-
 /// True for widths over heights of a pixel that OpenEXR reads.
 pub(crate) fn is_aspect(ratio: f32) -> bool {
     (1e-6..=1e6).contains(&ratio)
 }
 
+/// True for channels of floating-point numbers.
+pub(crate) fn is_float(kind: SampleType) -> bool {
+    kind != SampleType::U32
+}
+
+/// The same number in 32 bits; one that is no number keeps its bits, too.
+pub(crate) fn widened(half: f16) -> f32 {
+    let bits = u32::from(half.to_bits());
+    match half.is_nan() {
+        true => f32::from_bits((bits & 0x8000) << 16 | 0x7f80_0000 | (bits & 0x3ff) << 13),
+        false => half.to_f32(),
+    }
+}
+
+/// The nearest number of 16 bits. One that is no number keeps the bits that there is room for.
+pub(crate) fn narrowed(value: f32) -> f16 {
+    let bits = value.to_bits();
+    match (bits >> 13 & 0x3ff) as u16 {
+        payload @ 1.. if value.is_nan() => f16::from_bits((bits >> 16) as u16 & 0x8000 | 0x7c00 | payload),
+        _ => f16::from_f32(value),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn all_numbers_of_16_bits_come_back() {
+        for bits in 0..=u16::MAX {
+            let half = f16::from_bits(bits);
+            assert_eq!(narrowed(widened(half)).to_bits(), bits);
+            assert!(half.is_nan() || widened(half) == half.to_f32());
+        }
+        for bits in [0x7f80_0001, 0xff80_1fff] {
+            assert!(narrowed(f32::from_bits(bits)).is_nan());
+        }
+    }
 
     #[test]
     fn primaries_are_known_by_their_points() {

@@ -4,7 +4,7 @@
 //! that loses something; ZIP is the usual one. Colour under straight alpha is multiplied by it, since
 //! OpenEXR's is.
 
-use crate::annotations::exr::{ExrPart, chromaticities, is_aspect};
+use crate::annotations::exr::{ExrPart, chromaticities, is_aspect, narrowed, widened};
 use crate::frame::{AlphaKind, Channel, ColourModel, Frame, PixelFormat};
 use ::exr::block::lines::LineRefMut;
 use ::exr::block::writer::ChunksWriter;
@@ -197,18 +197,18 @@ fn plan(frame: &Frame) -> Plan<'_> {
     channels.sort_by(|(a, _), (b, _)| a.name.as_slice().cmp(b.name.as_slice()));
     let list = channels.iter().map(|(channel, _)| channel.clone()).collect();
     let mut header = header(frame, part, ChannelList::new(list), size);
+    if !is_aspect(header.shared_attributes.pixel_aspect) {
+        header.shared_attributes.pixel_aspect = 1.0;
+        notes
+            .losses
+            .push("the pixel's aspect is beyond what OpenEXR reads, and is left out".to_owned());
+    }
     let lossless = lossless(header.compression, &header.channels);
     if lossless != header.compression && part.is_some() {
         notes.notes.push(format!(
             "written with {lossless}, since {} would lose something again",
             header.compression
         ));
-    }
-    if !is_aspect(header.shared_attributes.pixel_aspect) {
-        header.shared_attributes.pixel_aspect = 1.0;
-        notes
-            .losses
-            .push("the pixel's aspect is beyond what OpenEXR reads, and is left out".to_owned());
     }
     header = header.with_encoding(lossless, BlockDescription::ScanLines, LineOrder::Increasing);
     if same.is_none() && part.is_some_and(says_more) {
@@ -345,7 +345,7 @@ impl<'a> Rows<'a> {
         }
         if kind == SampleType::F16 {
             for (to, &value) in stored.as_chunks_mut::<2>().0.iter_mut().zip(&self.line) {
-                let half = f16::from_f32(value);
+                let half = narrowed(value);
                 self.beyond_half += u64::from(half.is_infinite() && value.is_finite());
                 *to = half.to_ne_bytes();
             }
@@ -366,7 +366,7 @@ fn read(frame: &Frame, (plane, at): (usize, usize), y: usize, line: &mut [f32]) 
     if frame.format().depth() == 16 {
         let stored = row.as_chunks::<2>().0.iter().skip(at).step_by(step);
         line.zip(stored)
-            .for_each(|(to, &from)| *to = f16::from_le_bytes(from).to_f32());
+            .for_each(|(to, &from)| *to = widened(f16::from_le_bytes(from)));
     } else {
         let stored = row.as_chunks::<4>().0.iter().skip(at).step_by(step);
         line.zip(stored)

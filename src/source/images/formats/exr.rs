@@ -12,7 +12,7 @@
 //! error.
 
 use super::exr_attributes;
-use crate::annotations::exr::{ExrPart, is_float, primaries};
+use crate::annotations::exr::{ExrPart, is_float, primaries, widened};
 use crate::frame::{AlphaKind, Channel, Colour, MAX_CHANNELS, PixelFormat, Range, gcd};
 use crate::source::images::Rules;
 use crate::source::images::picture::{OpenPicture, PictureNotes, Reason};
@@ -541,7 +541,7 @@ impl<'a> Target<'a> {
                 match (self.kinds[line.channel], self.bytes) {
                     (SampleType::F16, 2) => spread(row, at, stored, |v| u16::from_ne_bytes(v).to_le_bytes()),
                     (SampleType::F16, _) => {
-                        spread(row, at, stored, |v| f16::from_ne_bytes(v).to_f32().to_le_bytes());
+                        spread(row, at, stored, |v| widened(f16::from_ne_bytes(v)).to_le_bytes());
                     }
                     _ => spread(row, at, stored, |v| u32::from_ne_bytes(v).to_le_bytes()),
                 }
