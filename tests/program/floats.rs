@@ -1529,6 +1529,27 @@ fn what_is_refused_of_layers_says_what_to_do() {
         let words = refused(&depth, folder.at("b.png"), &rgb);
         assert!(!words.contains("without --strict"), "{words}");
     }
+    // The picture among them, as it is without them.
+    let picture = folder.at("a.exr");
+    layers_exr(&picture, &["A"]);
+    for (name, format) in [
+        ("p.png", "rgbaf32"),
+        ("p.tif", "rgbaf16"),
+        ("p.exr", "rgbaf32"),
+        ("p.mkv", "gbrapf32le"),
+    ] {
+        let options = ["--pixel-format", format];
+        let alone = folder.at(&format!("alone-{name}"));
+        filtered(&picture, &alone, TENT, &options);
+        let words = filtered(&both, folder.at(name), TENT, &options);
+        assert!(words.contains("are left out: Z"), "{name}: {words}");
+        // Matroska has numbers of chance.
+        let is_same = fs::read(folder.at(name)).unwrap() == fs::read(&alone).unwrap();
+        assert!(is_same || name == "p.mkv", "{name}");
+        let strict = [&options[..], &["--strict"]].concat();
+        let words = refused(&both, folder.at("strict.exr"), &strict);
+        assert!(words.contains("are left out: Z"), "{words}");
+    }
     // A colour below is laid under no channel of several.
     let background = ["--background", "white"];
     let words = refused(&both, folder.at("c.exr"), &background);

@@ -6,7 +6,7 @@ use super::path::parent;
 use super::{EndpointError, PIPE, is_url, is_y4m};
 use crate::cli::Failure;
 use framepipe::convert::flatten::Background;
-use framepipe::frame::{PixelFormat, Rational};
+use framepipe::frame::{ColourModel, PixelFormat, Rational};
 use framepipe::source::animation;
 use framepipe::source::floats::AlphaRules;
 use framepipe::source::images::animated::is_animated_webp;
@@ -182,6 +182,7 @@ impl Input {
                 options.selection = *selection;
                 options.keep_going = choice.keep_going;
                 options.max_pixels = reading.access.max_pixels;
+                options.colours_only = choice.floats.is_some_and(|to| to.model() != ColourModel::Data);
                 let mut listing = match &choice.listed {
                     Some(listing) => listing.clone(),
                     None => {

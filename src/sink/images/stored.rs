@@ -159,7 +159,10 @@ pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
             "{kind} cannot hold {format} frames; convert them to {near} first (--pixel-format {near})"
         ),
         None if format.model() == ColourModel::Data => {
-            format!("{kind} cannot hold {format} frames, which are no colours; write OpenEXR (.exr)")
+            format!(
+                "{kind} cannot hold {format} frames, which are no colours; write OpenEXR (.exr), or have R, G, B \
+                 and A alone filtered by --pixel-format rgbaf32"
+            )
         }
         None => {
             let lost = [

@@ -56,6 +56,8 @@ pub struct ImageSourceOptions {
     pub keep_going: bool,
     /// Pixels of the largest picture that is read; `None` for [`MOST_PIXELS`].
     pub max_pixels: Option<u64>,
+    /// Of a file with further channels than those of a picture read the picture alone, if there is one.
+    pub colours_only: bool,
 }
 
 /// A sentence about data behind all that a file of a picture or an animation shows, by its content.
@@ -177,9 +179,9 @@ pub fn open_listed(
         }),
         frames: Some(count as u64),
         is_single: count == 1,
+        kept_bytes,
         colour,
         turn,
-        kept_bytes,
         description: format!(
             "{count} {what} from {}, the first {width}x{height} {format}",
             input.display()
@@ -458,6 +460,7 @@ fn sentences(counted: &Counted) -> Vec<String> {
 struct Rules {
     strict: bool,
     max_pixels: u64,
+    colours_only: bool,
 }
 
 impl Rules {
@@ -465,6 +468,7 @@ impl Rules {
         Rules {
             strict: options.strict,
             max_pixels: options.max_pixels.unwrap_or(MOST_PIXELS),
+            colours_only: options.colours_only,
         }
     }
 }

@@ -48,9 +48,6 @@ const ALWAYS_PLAUSIBLE: u64 = 256 << 20;
 /// Pixels are counted as if they had so many samples, so that many channels are as large as many pixels.
 const SAMPLES_OF_A_PIXEL: u64 = 4;
 
-/// What is said of a header for which the budget does not suffice.
-const LARGE_HEADER: &str = "its header is larger than 16 MiB; take large attributes out of the file";
-
 /// Bytes of a channel's name that OpenEXR reads.
 const LONGEST_NAME: usize = 255;
 
@@ -61,6 +58,9 @@ const LONG_NAME: &str =
 /// What is said of compressions that are not read.
 const COMPRESSION: &str = "which is not read; save it again with ZIP or PIZ";
 
+/// What is said of a header for which the budget does not suffice.
+const LARGE_HEADER: &str = "its header is larger than 16 MiB; take large attributes out of the file";
+
 struct Exr {
     reader: Reader<BudgetedReader<'static>>,
     budget: ReadBudget,
@@ -69,9 +69,6 @@ struct Exr {
     samples: Vec<usize>,
     /// The first part's, with the attributes as they stand in the file.
     header: Header,
-}
-
-/// Opens a file and reads its header; the picture may have `most` pixels.
     /// What of the header is left out.
     losses: Vec<String>,
 }
@@ -96,36 +93,32 @@ pub(in crate::source::images) fn open(path: &Path, rules: Rules) -> Result<Box<d
             "it claims to hold more samples than its bytes can; the file is damaged or cut off".into(),
         );
     }
-    let (format, samples) = arranged(header)?;
+    let (format, samples) = arranged(header, rules.colours_only)?;
     let mut header = header.clone();
     budget.extend(0);
     let again = BudgetedReader::new(BufReader::new(File::open(path)?), &budget);
-    let losses = exr_attributes::keep(&mut header, &mut { again })
+    let mut losses = exr_attributes::keep(&mut header, &mut { again })
         .map_err(|reason| if budget.is_spent() { large() } else { reason })?;
+    losses.extend(left_out(&header, &samples));
     Ok(Box::new(Exr {
         format,
         samples,
         budget,
         header,
+        losses,
         reader,
     }))
 }
 
 /// Refuses what cannot be filtered, and what cannot be.
-        losses,
 fn check(header: &Header, most: u64) -> Result<(), Reason> {
     if header.deep {
         return Err("it holds deep data, any number of samples for each pixel; flatten it first".into());
     }
-    let channels = &header.channels.list;
-    if let Some(channel) = channels.iter().find(|channel| channel.sampling != Vec2(1, 1)) {
-        return Err(format!(
-            "its channel {} has fewer samples than there are pixels; bring all channels to one size first",
-            channel.name
     if let Compression::HTJ2K32 | Compression::HTJ2K256 = header.compression {
         return Err(format!("it is compressed by HTJ2K, {COMPRESSION}").into());
     }
-        )
+    let channels = &header.channels.list;
     let mut names = HashSet::new();
     if let Some(twice) = channels
         .iter()
@@ -143,6 +136,11 @@ fn check(header: &Header, most: u64) -> Result<(), Reason> {
     {
         return Err(LONG_NAME.into());
     }
+    if let Some(channel) = channels.iter().find(|channel| channel.sampling != Vec2(1, 1)) {
+        return Err(format!(
+            "its channel {} has fewer samples than there are pixels; bring all channels to one size first",
+            channel.name
+        )
         .into());
     }
     let count = channels.len() as u64;
@@ -200,10 +198,40 @@ fn filtered(header: &Header) -> Vec<usize> {
     .collect()
 }
 
-/// The format of the frame, and the channels that its samples come from.
-fn arranged(header: &Header) -> Result<(PixelFormat, Vec<usize>), Reason> {
+/// The channels that are filtered in other files and not read of this one, in words.
+fn left_out(header: &Header, samples: &[usize]) -> Option<String> {
+    let others = filtered(header)
+        .into_iter()
+        .filter(|index| !samples.contains(index));
+    let names: Vec<String> = others
+        .map(|index| header.channels.list[index].name.to_string())
+        .collect();
+    (!names.is_empty()).then(|| {
+        format!(
+            "channels that the requested pixel format has no place for are left out: {}",
+            listed(names)
+        )
+    })
+}
+
+/// The format of the frame, and the channels that its samples come from; with `colours_only` those of a
+/// picture, if there is one.
+fn arranged(header: &Header, colours_only: bool) -> Result<(PixelFormat, Vec<usize>), Reason> {
     let channels = &header.channels.list;
-    let floats = filtered(header);
+    let mut floats = filtered(header);
+    if colours_only {
+        let find = |name: &&str| {
+            floats
+                .iter()
+                .copied()
+                .find(|&index| channels[index].name == **name)
+        };
+        let pictures: [&[&str]; 4] = [&["R", "G", "B", "A"], &["R", "G", "B"], &["Y", "A"], &["Y"]];
+        let picture = pictures
+            .iter()
+            .find_map(|names| names.iter().map(find).collect::<Option<Vec<usize>>>());
+        floats = picture.unwrap_or(floats);
+    }
     if floats.is_empty() {
         return Err(
             "it holds numbers of things alone (UINT, or IDs of Cryptomatte), which are not filtered".into(),
@@ -254,6 +282,10 @@ fn reason(error: Error) -> Reason {
         Error::Io(cause) => Reason::Io(cause),
         Error::Invalid(words) if words == "reference to missing bytes" => {
             Reason::Io(io::ErrorKind::UnexpectedEof.into())
+        }
+        Error::Invalid(words) if words == "text too long" => LONG_NAME.into(),
+        Error::NotSupported(words) if words == "unknown compression method" => {
+            format!("it is compressed by a method that is not known here, {COMPRESSION}").into()
         }
         Error::NotSupported(words) => format!("it is of a kind that is not read ({words})").into(),
         error => format!("it may be damaged ({error})").into(),
@@ -314,6 +346,7 @@ impl OpenPicture for Exr {
         let mut seen = HashSet::new();
         while let Some(chunk) = chunks.read_next_chunk() {
             let chunk = chunk.map_err(reason)?;
+            check_counts(&header, &chunk.compressed_block)?;
             let block =
                 UncompressedBlock::decompress_chunk(chunk, chunks.meta_data(), false).map_err(reason)?;
             let BlockIndex {
@@ -346,7 +379,6 @@ impl OpenPicture for Exr {
     }
 }
 
-            check_counts(&header, &chunk.compressed_block)?;
 /// Bytes of the channels that are not filtered.
 fn unfiltered_bytes(header: &Header) -> u64 {
     let count = header.channels.list.len() - filtered(header).len();
@@ -480,6 +512,7 @@ enum Place {
     Sample(usize),
     /// A list of samples that are not filtered.
     Unfiltered(usize),
+    LeftOut,
 }
 
 impl<'a> Target<'a> {
@@ -490,11 +523,16 @@ impl<'a> Target<'a> {
         samples: &'a mut [u8],
     ) -> Result<Target<'a>, Reason> {
         let area = header.layer_size.area();
+        let filtered = filtered(header);
         let (mut unfiltered, mut places) = (Vec::new(), Vec::new());
         let list = &header.channels.list;
         for index in 0..list.len() {
             if let Some(slot) = channels.iter().position(|&channel| channel == index) {
                 places.push(Place::Sample(slot));
+                continue;
+            }
+            if filtered.contains(&index) {
+                places.push(Place::LeftOut);
                 continue;
             }
             let mut room = Vec::new();
@@ -527,6 +565,7 @@ impl<'a> Target<'a> {
             return Err(BEYOND.into());
         }
         match self.places[line.channel] {
+            Place::LeftOut => {}
             Place::Unfiltered(index) => {
                 let row = self.unfiltered[index]
                     .1
