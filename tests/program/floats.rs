@@ -1529,6 +1529,11 @@ fn what_is_refused_of_layers_says_what_to_do() {
         let words = refused(&depth, folder.at("b.png"), &rgb);
         assert!(!words.contains("without --strict"), "{words}");
     }
+    let words = refused(&both, folder.at("a.mkv"), &[]);
+    assert!(
+        words.contains("--pixel-format rgbaf32 takes R, G, B and A alone"),
+        "{words}"
+    );
     // The picture among them, as it is without them.
     let picture = folder.at("a.exr");
     layers_exr(&picture, &["A"]);

@@ -52,7 +52,7 @@ pub enum ConvertError {
     /// No formula leads from one format to the other.
     #[error(
         "{from} cannot be converted to {to}: no formula is known for it; OpenEXR (.exr) and raw: hold {from} \
-         as it is"
+         as it is{}", way_out(.from)
     )]
     NoFloatWay {
         /// The format that the frames have.
@@ -74,6 +74,16 @@ pub enum ConvertError {
     /// No memory for a frame.
     #[error(transparent)]
     Allocation(#[from] AllocationError),
+}
+
+/// What else there is to do with channels that are no colours.
+fn way_out(from: &str) -> &'static str {
+    match PixelFormat::from_name(from).map(PixelFormat::model) {
+        Some(ColourModel::Data) => {
+            ", and of OpenEXR's channels --pixel-format rgbaf32 takes R, G, B and A alone, if there are such"
+        }
+        _ => "",
+    }
 }
 
 /// The colour facts of a frame after its format changed from `from` to `to`: range, matrix and alpha follow
