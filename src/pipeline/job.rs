@@ -111,7 +111,8 @@ impl Job {
         }
     }
 
-    /// Bytes that the buffers of run and engine may come to, with what frames keep beside them, by the first frame's size.
+    /// Bytes that the buffers of run and engine may come to, with what frames keep beside them, by the first
+    /// frame's size.
     #[doc(hidden)]
     pub fn buffer_bytes(&self) -> u128 {
         match self.layouts() {

@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A part whose channels are all of 16 bits stays so; of mixed ones all get 32, and remember what they were.
-//! Headers may lie, and the counts that blocks of DWA begin with: nothing large is allocated by them before
-//! the file's length, or the block's size, was held against what they claim. Pixels that no block gives are an
-//! error.
+//! Headers may lie, and so may the counts that blocks of DWA begin with: nothing large is allocated by them
+//! before the file's length, or the block's size, was held against what they claim. Pixels that no block
+//! gives are an error.
 
 use super::exr_attributes;
 use crate::annotations::exr::{ExrPart, is_float, primaries, widened};

@@ -2,8 +2,8 @@
 //!
 //! Attributes that OpenEXR does not read are left out.
 //!
-//! The crate writes the key code of a film without one of its numbers, does not write time codes of impossible times
-//! (all bits set for none), and exchanges the ends of windows that have none.
+//! The crate writes the key code of a film without one of its numbers, does not write time codes of
+//! impossible times (all bits set for none), and exchanges the ends of windows that have none.
 //!
 //! ```text
 //!   magic number 32 | version 32 | an attribute: name 0 | type 0 | bytes 32 | value | .. | 0
