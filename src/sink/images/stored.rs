@@ -160,8 +160,8 @@ pub(super) fn cannot_hold(kind: ImageKind, format: PixelFormat) -> String {
         ),
         None if format.model() == ColourModel::Data => {
             format!(
-                "{kind} cannot hold {format} frames, which are no colours; write OpenEXR (.exr), or have R, G, \
-                 B and A alone filtered by --pixel-format rgbaf32"
+                "{kind} cannot hold {format} frames, whose channels are not colours; write OpenEXR (.exr), \
+                 or have R, G, B and A alone filtered by --pixel-format rgbaf32"
             )
         }
         None => {
