@@ -273,16 +273,16 @@ mod tests {
         disk:radius=4 | gray16le | auto | 1920x1080 | doubles | doubles | doubles | doubles | doubles
         disk:radius=6               | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
         disk:radius=6               | gray10le | auto      | 1920x1080 | fft    | fir | fir | fir | fir
-        disk:radius=12              | gray     | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=12              | gray     | auto      | 1920x1080 | fft    | fft | fft | fft | fir
         disk:radius=12              | gray     | auto      | 20x15     | scalar | fir | fir | fir | fir
-        disk:radius=12              | yuv420p  | auto      | 640x480   | fft    | fir | fir | fir | fir
-        disk:radius=12              | rgb24    | auto      | 1920x1080 | fft    | fir | fir | fir | fir
+        disk:radius=12              | yuv420p  | auto      | 640x480   | fft    | fft | fft | fft | fir
+        disk:radius=12              | rgb24    | auto      | 1920x1080 | fft    | fft | fft | fft | fir
         disk:radius=12 | rgba | auto | 1920x1080 | float | float | float | float | float
         disk:radius=31 | gray16le | auto | 1920x1080 | fft | fft | fft | fft | fft
         disk:radius=31 | gray10le | auto | 1920x1080 | fft | fft | fft | fft | fft
         kirsch:scale=0.7 | gray16le | auto | 1920x1080 | doubles | doubles | doubles | doubles | doubles
         mask:rows=40000 1 2 | gray | auto | 1920x1080 | doubles | doubles | doubles | doubles | doubles
-        gaussian:size=25            | gray     | direct    | 1920x1080 | fft    | fft | fft | fft | fir
+        gaussian:size=25            | gray     | direct    | 1920x1080 | fft    | fft | fft | fft | fft
     ";
 
     /// The algorithm chosen for each plane of a filter's step.
