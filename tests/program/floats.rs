@@ -485,7 +485,7 @@ fn integers_are_made_with_a_word_about_what_is_cut() {
     );
     assert!(!linear.contains("warning"), "{linear}");
     let data = refused(LAYERS, folder.at("c.png"), &[]);
-    assert!(data.contains("no colours; write OpenEXR"), "{data}");
+    assert!(data.contains("not colours; write OpenEXR"), "{data}");
     // What a picture cannot say beside its samples is named.
     let lost = filtered(
         LAYERS,
