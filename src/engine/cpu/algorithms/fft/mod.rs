@@ -42,7 +42,7 @@ const SIDES: [usize; 3] = [64, 128, 256];
 const MAX_UNCERTAIN_VECTORS: f64 = 0.35;
 
 /// Factor of the cost for interleaved components.
-const INTERLEAVED: f64 = 1.2;
+const INTERLEAVED: f64 = 1.35;
 
 /// Computes the spectra of a mask over tiles of a side; the last argument says whether also in 32 bits.
 type MakeSpectra = Box<dyn Fn(&DirectKernel, usize, bool) -> Spectra + Send + Sync>;
