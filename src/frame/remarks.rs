@@ -17,6 +17,7 @@ pub struct Warning {
 /// What a warning is about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
 pub enum WarningKind {
     /// Damage of an input was concealed.
     Concealed {
@@ -68,7 +69,7 @@ impl Warning {
     }
 
     /// True if frames of an input were lost, so that those after them are counted lower.
-    pub fn tells_of_loss(&self) -> bool {
+    pub fn loses_frames(&self) -> bool {
         match &self.kind {
             WarningKind::Concealed { found, .. } => found.packets > 0,
             WarningKind::FramesMissing => true,
@@ -158,13 +159,13 @@ mod tests {
     #[test]
     fn lost_frames_are_told_from_patched_ones() {
         let found = |packets, frames| Warning::concealed("a.mkv", Concealed { packets, frames });
-        assert!(found(1, 0).tells_of_loss() && found(1, 2).tells_of_loss());
-        assert!(!found(0, 2).tells_of_loss());
+        assert!(found(1, 0).loses_frames() && found(1, 2).loses_frames());
+        assert!(!found(0, 2).loses_frames());
         assert_eq!(
             found(1, 0).text,
             "a.mkv: 1 corrupt packet concealed or skipped; --strict would fail"
         );
         let missing = "2 frames are missing at one place after 1.960 s";
-        assert!(!Warning::from(missing.to_owned()).tells_of_loss());
+        assert!(!Warning::from(missing.to_owned()).loses_frames());
     }
 }

@@ -296,7 +296,7 @@ impl Single<'_> {
             mut measurements,
             ..
         } = ended(self.with_hint(outcome, info.frames))?;
-        if self.arguments.region.goes_by_number() && remarks.warnings.iter().any(Warning::tells_of_loss) {
+        if self.arguments.region.goes_by_number() && remarks.warnings.iter().any(Warning::loses_frames) {
             let displaced = "lost frames are not counted: after them regions in frames and pictures of a \
                              matte are on later frames than they were made for";
             remarks.warn([displaced.to_owned()]);
