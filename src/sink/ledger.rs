@@ -327,7 +327,7 @@ impl Ledger {
                         first_constants.profile() == constants.profile()
                     }
                     (Some(before), now) => {
-                        let repeated = now.is_none() && !is_whole && !fact.is_stated_by_each_frame();
+                        let repeated = now.is_none() && !is_whole && fact.is_side_block();
                         repeated || fact::survives(fact, before, now.map(String::as_str), samples)
                     }
                     (None, Some(now)) => fact::is_usual(fact, now, samples),

@@ -149,7 +149,8 @@ impl Fact {
         )
     }
 
-    /// True for what pictures may have beside the fields that all have: a block of side data, or a mark.
+    /// True for what pictures may have beside the fields that all have: a block of side data, or a mark. The
+    /// fields are stated by each frame again, so that a frame without one is another one.
     pub fn is_side_block(self) -> bool {
         match self {
             Fact::Range
@@ -180,39 +181,17 @@ impl Fact {
         }
     }
 
-    /// True for a fact that each frame states again, so that a frame without it is another one.
-    pub fn is_stated_by_each_frame(self) -> bool {
-        !self.is_side_block()
-    }
-
     /// True for a fact that outputs state once for all frames, so that its change in mid-stream is lost.
     pub fn is_constant(self) -> bool {
         match self {
-            Fact::Range
-            | Fact::Matrix
-            | Fact::Primaries
-            | Fact::Transfer
-            | Fact::ChromaLocation
-            | Fact::FieldOrder
-            | Fact::PixelAspect
-            | Fact::Rotation
+            Fact::Rotation
             | Fact::MasteringDisplay
             | Fact::ContentLight
             | Fact::Stereo
             | Fact::Spherical
             | Fact::AssociatedAlpha
             | Fact::IccProfile => true,
-            Fact::Hdr10Plus
-            | Fact::DolbyVision
-            | Fact::HdrVivid
-            | Fact::Captions
-            | Fact::ActiveFormat
-            | Fact::PanScan
-            | Fact::Timecode
-            | Fact::GopTimecode
-            | Fact::Annotations
-            | Fact::Exr
-            | Fact::Other(_) => false,
+            _ => !self.is_side_block(),
         }
     }
 }
