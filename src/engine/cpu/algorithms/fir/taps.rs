@@ -48,29 +48,6 @@ pub(super) fn vertical(rows: usize, at: usize, mirror: usize, weight: impl Fn(us
 }
 
 impl TapTable {
-    /// The taps of a direct mask; `column` makes the taps of a column and its mirror image.
-    fn direct(
-        kernel: &DirectKernel,
-        fold: Option<Fold>,
-        column: impl Fn(usize, usize) -> Vec<LineTap>,
-    ) -> TapTable {
-        let w = kernel.width;
-        let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| {
-            let mut places: Vec<LineTap> = columns.flat_map(|(i, mirror)| column(i, mirror)).collect();
-            // Sorted by lines: loads stay close together in the cache.
-            places.sort_by_key(|p| p.line);
-            places
-        };
-        match fold {
-            None => TapTable::two_rows(all(&mut (0..w).map(|i| (i, i))), Vec::new(), Fold::Add),
-            Some(fold) => TapTable::two_rows(
-                all(&mut std::iter::once((w / 2, w / 2))),
-                all(&mut (0..w / 2).map(|i| (i, w - 1 - i))),
-                fold,
-            ),
-        }
-    }
-
     /// A table of these taps, none of them folded.
     pub(super) fn single(single: Vec<LineTap>) -> TapTable {
         TapTable::two_rows(single, Vec::new(), Fold::Add)
@@ -177,7 +154,19 @@ pub(super) fn direct(
         _ if mirrors(-1) => Some(Fold::Subtract),
         _ => None,
     };
-    TapTable::direct(kernel, fold, |i, mirror| {
-        vertical(h, i * channels, mirror * channels, |j| q(j, i))
-    })
+    let all = |columns: &mut dyn Iterator<Item = (usize, usize)>| {
+        let column = |(i, mirror)| vertical(h, i * channels, mirror * channels, |j| q(j, i));
+        let mut places: Vec<LineTap> = columns.flat_map(column).collect();
+        // Sorted by lines: loads stay close together in the cache.
+        places.sort_by_key(|p| p.line);
+        places
+    };
+    match fold {
+        None => TapTable::single(all(&mut (0..w).map(|i| (i, i)))),
+        Some(fold) => TapTable::two_rows(
+            all(&mut std::iter::once((w / 2, w / 2))),
+            all(&mut (0..w / 2).map(|i| (i, w - 1 - i))),
+            fold,
+        ),
+    }
 }
